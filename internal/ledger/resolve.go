@@ -1,0 +1,77 @@
+package ledger
+
+// Resolve is an operator's decision on an exception.
+type Resolve struct {
+	Exception   ExceptionID
+	Reservation ReservationID // of the exception, looked up before
+	As          Resolution
+	Reason      string
+}
+
+// ResolveAnswer is the exception as it stands, or the reason why it was not resolved as asked.
+type ResolveAnswer struct {
+	Refused   ResolveRefusal
+	Replayed  bool
+	Exception Exception
+	View      View
+}
+
+// Keys names the rows that the call needs.
+func (in *Resolve) Keys() Keys {
+	return Keys{Reservations: []ReservationID{in.Reservation}, Exceptions: []ExceptionID{in.Exception}}
+}
+
+// Resolve dismisses an exception, or applies it: the cost that it states is made true by an adjusting entry, and the budget's spent moves
+// by the difference. That is also how a wrong cost is put right.
+func (b *Book) Resolve(in Resolve) (ResolveAnswer, error) {
+	e := b.exceptions.draft(in.Exception)
+	if e == nil {
+		return ResolveAnswer{}, notFound("exception_id", "exception %s", in.Exception)
+	}
+	c, err := b.begin(e.Reservation)
+	if err != nil {
+		return ResolveAnswer{}, err
+	}
+	answer := ResolveAnswer{}
+	switch {
+	case e.Resolution == in.As:
+		answer.Replayed = true
+	case e.Resolution != ExceptionOpen:
+		answer.Refused = AlreadyResolved
+	case in.As == ExceptionApplied && (e.Cost == nil || e.Cost.Currency != c.r.Asked.Currency):
+		answer.Refused = NothingToApply
+	default:
+		e.Resolution, e.ResolutionReason, e.ResolvedAt = in.As, in.Reason, b.Now
+		b.exceptions.save(e.ID)
+		if in.As == ExceptionApplied {
+			c.adjust(e)
+		}
+	}
+	if err := c.commit(); err != nil {
+		return ResolveAnswer{}, err
+	}
+	answer.Exception, answer.View = *e, c.view()
+	return answer, nil
+}
+
+// adjust makes the exception's cost true. Where its line has no cost on record yet, that is the cost; where the exception names no line,
+// all of it is the adjustment.
+func (c *change) adjust(e *Exception) {
+	c.event, c.moved = EventAdjusted, true
+	c.detail.Exception, c.detail.Reason, c.detail.RequestKey = e.ID, e.ResolutionReason, e.RequestKey
+	l := c.b.lines.get(e.RequestKey)
+	if l == nil || l.Reservation != c.r.ID {
+		c.spend(e.Cost.Micros)
+		return
+	}
+	d := c.b.lines.draft(l.Key)
+	if d.Cost == nil {
+		c.event = EventCostRecorded
+		c.recordCost(d, *e.Cost)
+		return
+	}
+	difference := e.Cost.Micros - *d.Cost - d.Adjustment
+	d.Adjustment += difference
+	c.touch(d)
+	c.spend(difference)
+}
