@@ -1,0 +1,171 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
+	"github.com/settlementd/settlementd/internal/postgres"
+)
+
+const (
+	triesMax = 3
+	// batchTime bounds a batch's stay in the database, far above the time limits of its locks and statements: only a COMMIT that hangs gets there.
+	batchTime = 5 * time.Second
+)
+
+// process carries out calls as one transaction, and finds the culprit when it fails. Every call is answered or handed to another lane.
+func (l *Lanes) process(k key, calls []*call, patience ledgerdb.Patience) {
+	calls = present(calls)
+	if len(calls) == 0 {
+		return
+	}
+	deciding, err := l.attempt(k, &calls, patience)
+	var doubt *ledgerdb.InDoubtError
+	switch {
+	case err == nil:
+		for _, c := range calls {
+			c.done <- c.err
+		}
+	case errors.As(err, &doubt):
+		l.resolve(k, calls, patience, doubt.XID)
+	case lostContact(err):
+		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
+	case !deciding && postgres.Classify(err) == postgres.LockTimeout:
+		l.afterLockTimeout(k, calls, patience, err)
+	case len(calls) > 1:
+		half := len(calls) / 2
+		l.process(k, calls[:half], patience)
+		l.process(k, calls[half:], patience)
+	default:
+		l.alone(k, calls, patience, err)
+	}
+}
+
+// lostContact tells whether the database did not answer, or not within the batch's time.
+func lostContact(err error) bool {
+	class := postgres.Classify(err)
+	return class == postgres.Unavailable || class == postgres.CallerLeft
+}
+
+// present drops the calls whose callers have left.
+func present(calls []*call) []*call {
+	return slices.DeleteFunc(calls, func(c *call) bool {
+		err := c.ctx.Err()
+		if err != nil {
+			c.done <- err
+		}
+		return err != nil
+	})
+}
+
+// attempt runs one transaction. Calls on locked rows leave the batch before it is decided. It tells whether the failure came after the
+// rows were loaded.
+func (l *Lanes) attempt(k key, calls *[]*call, patience ledgerdb.Patience) (deciding bool, err error) {
+	// The context of a caller must not reach the transaction: who leaves does not spoil it for the others.
+	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
+	defer cancel()
+	var keys ledger.Keys
+	for _, c := range *calls {
+		keys.Add(c.keys)
+	}
+	batch, err := l.store.Begin(ctx, k.tenant, keys, patience)
+	if err != nil {
+		return false, err
+	}
+	*calls = l.divert(k, *calls, batch.Blocked, patience)
+	for _, c := range *calls {
+		if batch.TenantExists {
+			c.err = l.decide(c, batch.Book)
+		} else {
+			c.err = &ledger.Error{Kind: ledger.NotFound, Field: "tenant_id", Message: fmt.Sprintf("tenant %s does not exist", k.tenant)}
+		}
+	}
+	return true, batch.Commit(ctx)
+}
+
+// decide runs a call's rule. A rule that panics or finds the rows contradicting each other has changed nothing, and its neighbours go on.
+func (l *Lanes) decide(c *call, book *ledger.Book) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			book.Forget()
+			l.config.Log.Error("a rule panicked", "panic", p, "stack", string(debug.Stack()))
+			err = ErrInternal
+		}
+	}()
+	err = c.decide(book)
+	if le, ok := errors.AsType[*ledger.Error](err); ok && le.Kind == ledger.Broken {
+		l.config.Log.Error("the ledger contradicts itself", "error", le, "reservations", c.keys.Reservations)
+		return ErrInternal
+	}
+	return err
+}
+
+// divert takes the calls out of a batch that touch rows which somebody else has locked. Those on an account go to a lane that waits for
+// it; those on a provider have waited before they got here.
+func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience ledgerdb.Patience) []*call {
+	if blocked.None() {
+		return calls
+	}
+	return slices.DeleteFunc(calls, func(c *call) bool {
+		account, isBlocked := blocked.By(c.keys)
+		switch {
+		case !isBlocked:
+			return false
+		case account == "" || patience != ledgerdb.SkipLockedAccounts:
+			c.done <- fmt.Errorf("%w: a row stayed locked", ErrUnavailable)
+		default:
+			if err := l.enqueue(key{k.tenant, account}, c); err != nil {
+				c.done <- err
+			}
+		}
+		return true
+	})
+}
+
+// afterLockTimeout handles rows that stayed locked while the batch was loaded. The tenant's lane takes the calls on them out and goes on;
+// an account's lane has nothing to go on with.
+func (l *Lanes) afterLockTimeout(k key, calls []*call, patience ledgerdb.Patience, err error) {
+	if patience == ledgerdb.SkipLockedAccounts {
+		l.process(k, calls, ledgerdb.SkipLocked)
+		return
+	}
+	l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
+}
+
+// again tries the calls once more together, as often as each may be tried.
+func (l *Lanes) again(k key, calls []*call, patience ledgerdb.Patience, err error) {
+	var rest []*call
+	for _, c := range calls {
+		if c.tries++; c.tries < triesMax && l.stop.Err() == nil {
+			rest = append(rest, c)
+			continue
+		}
+		c.done <- err
+	}
+	l.process(k, rest, patience)
+}
+
+// alone answers the culprit of a failed batch: it is tried again when the fault may pass.
+func (l *Lanes) alone(k key, calls []*call, patience ledgerdb.Patience, err error) {
+	switch postgres.Classify(err) {
+	case postgres.LostRace, postgres.Retryable:
+		if ledgerdb.IsEntryConflict(err) {
+			break // the rows were locked: nobody else can have written this event
+		}
+		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrAborted, err))
+		return
+	case postgres.LockTimeout, postgres.StatementTimeout:
+		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
+		return
+	}
+	l.config.Log.Error("the database refused a change", "error", err, "tenant", k.tenant,
+		slog.Any("reservations", calls[0].keys.Reservations), slog.Any("accounts", calls[0].keys.Accounts))
+	finish(calls, ErrInternal)
+}

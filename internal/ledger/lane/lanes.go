@@ -1,0 +1,194 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
+)
+
+// Errors of a call that got no answer from the rules. All but ErrInternal are safe to retry with the same ids.
+var (
+	// ErrBusy says that the tenant's queue is full.
+	ErrBusy = errors.New("too many calls of this tenant are waiting")
+	// ErrUnavailable says that the database could not be asked, a row stayed locked, or the fate of a COMMIT is not known yet.
+	ErrUnavailable = errors.New("the ledger is not available right now")
+	// ErrAborted says that the call lost its race three times.
+	ErrAborted = errors.New("the call lost a race too often")
+	// ErrClosed says that the server is shutting down.
+	ErrClosed = errors.New("the server is shutting down")
+	// ErrInternal says that rows contradict each other, or the rules do. The cause is in the log.
+	ErrInternal = errors.New("internal error")
+)
+
+// Config bounds the lanes.
+type Config struct {
+	BatchMax int // calls in one transaction
+	QueueMax int // calls that may wait in one lane
+	TurnsMax int // lanes that are in the database at a time; at most the size of the pool
+	Log      *slog.Logger
+}
+
+// Lanes runs calls in shared transactions.
+type Lanes struct {
+	store  *ledgerdb.Store
+	config Config
+	turns  *semaphore.Weighted
+	doubts doubts
+
+	mu      sync.Mutex
+	lanes   map[key]*lane
+	closed  bool
+	running sync.WaitGroup
+	stop    context.Context // ends when Close no longer waits
+	abandon context.CancelFunc
+}
+
+// key names a lane: a tenant's, or one of a tenant's accounts that somebody else holds a lock on.
+type key struct {
+	tenant  ledger.TenantID
+	account ledger.AccountID
+}
+
+type lane struct {
+	key   key
+	queue []*call
+}
+
+// call is one request on its way through a lane.
+type call struct {
+	ctx    context.Context // of the caller: a call whose caller has left is dropped before it is decided, never after
+	keys   ledger.Keys
+	decide func(*ledger.Book) error
+	tries  int
+	err    error // of the rule
+	done   chan error
+}
+
+// New makes lanes over a store.
+func New(store *ledgerdb.Store, config Config) *Lanes {
+	l := &Lanes{store: store, config: config, turns: semaphore.NewWeighted(int64(config.TurnsMax)), lanes: map[key]*lane{}}
+	l.stop, l.abandon = context.WithCancel(context.Background())
+	return l
+}
+
+// Do runs a rule over the rows that the keys name, in a transaction that it may share with others, and returns its answer once that is
+// durable. When ctx ends first, the call may still be carried out: a retry with the same ids gets the true answer.
+func Do[A any](ctx context.Context, l *Lanes, tenant ledger.TenantID, keys ledger.Keys, rule func(*ledger.Book) (A, error)) (A, error) {
+	var none, answer A
+	c := &call{ctx: ctx, keys: keys, done: make(chan error, 1)}
+	c.decide = func(b *ledger.Book) (err error) {
+		answer, err = ledger.Decide(b, rule)
+		return err
+	}
+	if err := l.enqueue(key{tenant: tenant}, c); err != nil {
+		return none, err
+	}
+	select {
+	case err := <-c.done:
+		if err != nil {
+			return none, err
+		}
+		return answer, nil
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// enqueue joins a lane, and starts it when it is not running.
+func (l *Lanes) enqueue(k key, c *call) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	if ln, ok := l.lanes[k]; ok {
+		if len(ln.queue) >= l.config.QueueMax {
+			return ErrBusy
+		}
+		ln.queue = append(ln.queue, c)
+		return nil
+	}
+	ln := &lane{key: k, queue: []*call{c}}
+	l.lanes[k] = ln
+	l.running.Go(func() { l.run(ln) })
+	return nil
+}
+
+// run works a lane off, a batch a turn, until its queue is empty.
+func (l *Lanes) run(ln *lane) {
+	for {
+		if err := l.turns.Acquire(l.stop, 1); err != nil {
+			l.drop(ln)
+			return
+		}
+		calls := l.take(ln)
+		if len(calls) > 0 {
+			l.process(ln.key, calls, l.patience(ln.key))
+		}
+		l.turns.Release(1)
+		if len(calls) == 0 {
+			return
+		}
+	}
+}
+
+// take removes the next batch from a lane's queue. A lane with nothing to do ends.
+func (l *Lanes) take(ln *lane) []*call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(ln.queue), l.config.BatchMax)
+	if n == 0 {
+		delete(l.lanes, ln.key)
+		return nil
+	}
+	calls := ln.queue[:n:n]
+	ln.queue = ln.queue[n:]
+	return calls
+}
+
+// drop ends a lane whose calls will not be carried out.
+func (l *Lanes) drop(ln *lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lanes, ln.key)
+	finish(ln.queue, ErrClosed)
+}
+
+// Close takes no more calls and waits for those that came before. When ctx ends, calls that have not reached the database are answered
+// with ErrClosed, and only the transactions under way are waited for.
+func (l *Lanes) Close(ctx context.Context) {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	stop := context.AfterFunc(ctx, l.abandon)
+	l.running.Wait()
+	stop()
+	l.abandon()
+	l.doubts.wait()
+}
+
+// InDoubt tells whether a transaction of this server that touches the reservation is neither committed nor aborted yet. Until it is, a
+// plain read would lie.
+func (l *Lanes) InDoubt(tenant ledger.TenantID, id ledger.ReservationID) bool {
+	return l.doubts.has(tenant, id)
+}
+
+func (l *Lanes) patience(k key) ledgerdb.Patience {
+	if k.account != "" {
+		return ledgerdb.WaitForLocks
+	}
+	return ledgerdb.SkipLockedAccounts
+}
+
+// finish answers calls that share a fate.
+func finish(calls []*call, err error) {
+	for _, c := range calls {
+		c.done <- err
+	}
+}

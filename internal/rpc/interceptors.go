@@ -1,0 +1,112 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+type interceptors struct {
+	config    Config
+	validator protovalidate.Validator
+}
+
+// panicked keeps a handler's panic in the log and away from the caller.
+func (i interceptors) panicked(_ context.Context, p any) error {
+	i.config.Log.Error("a handler panicked", "panic", p, "stack", string(debug.Stack()))
+	return detailed(codes.Internal, "internal error", info("INTERNAL", ""))
+}
+
+// log tells of calls that failed or took long, and of every call at debug level.
+func (i interceptors) log(ctx context.Context, req any, call *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	start := time.Now()
+	resp, err := handler(ctx, req)
+	took, code := time.Since(start), status.Code(err)
+	level := slog.LevelDebug
+	switch code {
+	case codes.OK:
+		if took > i.config.SlowCall {
+			level = slog.LevelWarn
+		}
+	case codes.Internal, codes.Unknown:
+		level = slog.LevelError
+	default:
+		level = slog.LevelInfo
+	}
+	if i.config.Log.Enabled(ctx, level) {
+		attrs := []slog.Attr{slog.String("method", call.FullMethod), slog.String("code", code.String()), slog.Duration("took", took)}
+		if err != nil {
+			attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+		}
+		i.config.Log.LogAttrs(ctx, level, "call", attrs...)
+	}
+	return resp, err
+}
+
+// deadline gives a call without a deadline one, so that nothing waits for ever.
+func (i interceptors) deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if _, ok := ctx.Deadline(); ok {
+		return handler(ctx, req)
+	}
+	ctx, cancel := context.WithTimeout(ctx, i.config.CallTimeout)
+	defer cancel()
+	return handler(ctx, req)
+}
+
+// status turns the handler's error into what callers see. What is hidden from them is logged.
+func (i interceptors) status(ctx context.Context, req any, call *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	resp, err := handler(ctx, req)
+	return resp, i.convert(ctx, call.FullMethod, err)
+}
+
+func (i interceptors) streamStatus(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return i.convert(stream.Context(), call.FullMethod, handler(srv, stream))
+}
+
+func (i interceptors) convert(ctx context.Context, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	converted := Status(err)
+	if c := status.Code(converted); c == codes.Internal || c == codes.Unavailable {
+		i.config.Log.LogAttrs(ctx, slog.LevelError, "fault", slog.String("method", method), slog.Any("error", err))
+	}
+	return converted
+}
+
+// validate holds the message against the rules in its proto.
+func (i interceptors) validate(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	m, ok := req.(proto.Message)
+	if !ok {
+		return handler(ctx, req)
+	}
+	if err := i.validator.Validate(m); err != nil {
+		return nil, violations(err)
+	}
+	return handler(ctx, req)
+}
+
+// violations names the fields that break their rules.
+func violations(err error) error {
+	broken, ok := errors.AsType[*protovalidate.ValidationError](err)
+	if !ok {
+		return err
+	}
+	var bad errdetails.BadRequest
+	for _, v := range broken.Violations {
+		bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
+			Field: protovalidate.FieldPathString(v.Proto.GetField()), Description: v.Proto.GetMessage(), Reason: v.Proto.GetRuleId(),
+		})
+	}
+	first := bad.FieldViolations[0]
+	return detailed(codes.InvalidArgument, first.Field+": "+first.Description, info("INVALID_ARGUMENT", first.Field), &bad)
+}
