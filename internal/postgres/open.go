@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Kind tells what the connections of a pool are for.
+type Kind int
+
+// The kinds of pools.
+const (
+	Ledger Kind = iota + 1 // short transactions of the hot path: pinned plans, short timeouts
+	Read                   // lists, reports, sweeps, verify: the planner is free, statements may take their time
+)
+
+// Config says how to reach the database and what for. Only DSN and Kind are required.
+type Config struct {
+	DSN             string // a libpq connection string or URL
+	Kind            Kind
+	Schema          string        // becomes the search_path; empty leaves the role's own
+	MaxConns        int           // 0: as the DSN says, else pgx's default
+	ApplicationName string        // shown in pg_stat_activity; a name in the DSN wins
+	ReadTimeout     time.Duration // statement_timeout of a Read pool; 0 means readTimeout
+
+	// NoPreparedStatements is for a pooler between us and the server that hands connections out per transaction and
+	// does not know prepared statements (pgbouncer before 1.21). Such a pooler passes no settings on either, so Open
+	// sends none; the role must carry them (ALTER ROLE … SET), and Open refuses the pool when it does not.
+	NoPreparedStatements bool
+}
+
+const (
+	lockTimeout      = "500ms"
+	statementTimeout = "2s"
+	readTimeout      = 30 * time.Second
+	connectTimeout   = 5 * time.Second
+)
+
+// Open makes a pool and proves by one connection that it works; the caller closes it. Every connection carries its settings
+// from its first byte, so no statement runs without them.
+//
+// A connection that answers "read-only transaction" is the remains of a failover or of a demoted server. It is closed at
+// once, and all of its pool that are as old go too as they come back: the next try meets the server that can write.
+func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(c.DSN)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: the connection string: %w", err)
+	}
+	if c.MaxConns > 0 {
+		cfg.MaxConns = int32(c.MaxConns)
+	}
+	settings, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	conn := cfg.ConnConfig
+	if conn.ConnectTimeout == 0 {
+		conn.ConnectTimeout = connectTimeout
+	}
+	if c.ApplicationName != "" && conn.RuntimeParams["application_name"] == "" {
+		conn.RuntimeParams["application_name"] = c.ApplicationName
+	}
+	if c.NoPreparedStatements {
+		conn.DefaultQueryExecMode = pgx.QueryExecModeExec
+		conn.StatementCacheCapacity, conn.DescriptionCacheCapacity = 0, 0
+	} else {
+		maps.Copy(conn.RuntimeParams, settings)
+	}
+	pool, err := newPool(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(ctx, pool, c, settings); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
+// newPool makes the pool that drops its connections when one of them turns out to be read-only.
+func newPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
+	var self atomic.Pointer[pgxpool.Pool]
+	passed := cfg.ConnConfig.OnPgError
+	cfg.ConnConfig.OnPgError = func(conn *pgconn.PgConn, e *pgconn.PgError) bool {
+		if e.Code != readOnly {
+			return passed(conn, e)
+		}
+		if pool := self.Load(); pool != nil {
+			pool.Reset()
+		}
+		return false
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	self.Store(pool)
+	return pool, nil
+}
+
+// settings returns what every connection of the kind must run with.
+func (c Config) settings() (map[string]string, error) {
+	s := map[string]string{
+		"timezone":                      "UTC",
+		"default_transaction_isolation": "read committed",
+	}
+	if c.Schema != "" {
+		s["search_path"] = pgx.Identifier{c.Schema}.Sanitize()
+	}
+	switch c.Kind {
+	case Ledger:
+		// A planner that meets an empty or fast-growing table picks a sequential scan or a hash join and keeps it.
+		s["enable_seqscan"], s["enable_hashjoin"], s["enable_mergejoin"] = "off", "off", "off"
+		s["plan_cache_mode"] = "force_generic_plan"
+		s["lock_timeout"], s["statement_timeout"] = lockTimeout, statementTimeout
+	case Read:
+		wait := c.ReadTimeout
+		if wait <= 0 {
+			wait = readTimeout
+		}
+		s["statement_timeout"] = fmt.Sprintf("%dms", wait.Milliseconds())
+	default:
+		return nil, errors.New("postgres: Config.Kind must be Ledger or Read")
+	}
+	return s, nil
+}
+
+// check connects once, so that a wrong address is found at the start and not by the first caller, and compares the settings
+// with what is wanted where a pooler stands between.
+func check(ctx context.Context, pool *pgxpool.Pool, c Config, want map[string]string) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("postgres: no connection: %w; check the address, the role and that the server is up", err)
+	}
+	defer conn.Release()
+	var version int
+	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return fmt.Errorf("postgres: ask the server's version: %w", err)
+	}
+	if version < versionMin {
+		return fmt.Errorf("postgres: the server is version %d.%d, and %d or later is needed",
+			version/10000, version%10000, versionMin/10000)
+	}
+	if !c.NoPreparedStatements {
+		return nil
+	}
+	for name, value := range want {
+		// set_config tells how the server itself spells the value; it holds for this statement's transaction only.
+		var is, wanted string
+		err := conn.QueryRow(ctx, "SELECT current_setting($1), set_config($1, $2, true)", name, value).Scan(&is, &wanted)
+		if err != nil {
+			return fmt.Errorf("postgres: compare the setting %s: %w", name, err)
+		}
+		if is != wanted {
+			return fmt.Errorf("postgres: %s is %q behind the pooler and must be %q: ALTER ROLE %s SET %s = '%s'",
+				name, is, wanted, pgx.Identifier{conn.Conn().Config().User}.Sanitize(), name, wanted)
+		}
+	}
+	return nil
+}
+
+const versionMin = 150000
