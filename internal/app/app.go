@@ -1,0 +1,89 @@
+// Package app assembles the service: pools, lanes, features, server and sweep, top to bottom.
+package app
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"google.golang.org/grpc"
+
+	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
+	"github.com/settlementd/settlementd/internal/account"
+	"github.com/settlementd/settlementd/internal/ledger/lane"
+	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
+	"github.com/settlementd/settlementd/internal/postgres"
+	"github.com/settlementd/settlementd/internal/reconcile"
+	"github.com/settlementd/settlementd/internal/reserve"
+	"github.com/settlementd/settlementd/internal/rpc"
+	"github.com/settlementd/settlementd/internal/settle"
+)
+
+// Run serves calls on the listener until ctx ends, and returns when the last of them is answered.
+func Run(ctx context.Context, c Config, l net.Listener) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	ledgerPool, readPool, err := c.pools(ctx)
+	if err != nil {
+		return err
+	}
+	defer ledgerPool.Close()
+	defer readPool.Close()
+
+	lanes := lane.New(ledgerdb.New(ledgerPool), lane.Config{
+		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Log: c.Log,
+	})
+	reader := ledgerdb.NewReader(readPool)
+	reservations := reserve.New(lanes, reader, reserve.Config{DefaultTTL: c.DefaultTTL, MaxAge: c.MaxAge})
+
+	server, err := rpc.New(rpc.Config{
+		CallTimeout: c.CallTimeout, SlowCall: c.SlowCall, ShutdownTimeout: c.ShutdownTimeout,
+		MessageBytesMax: c.MessageBytesMax, Log: c.Log,
+	}, func(ctx context.Context) error { return postgres.Writable(ctx, readPool) }, func(s grpc.ServiceRegistrar) {
+		settlementv1.RegisterReservationServiceServer(s, reservations)
+		settlementv1.RegisterSettlementServiceServer(s, settle.New(lanes))
+		settlementv1.RegisterReconciliationServiceServer(s, reconcile.New(lanes, reader))
+		settlementv1.RegisterAccountServiceServer(s, account.New(lanes, reader))
+	})
+	if err != nil {
+		return err
+	}
+
+	sweeping := make(chan struct{})
+	sweep, stopSweep := context.WithCancel(ctx)
+	go func() {
+		defer close(sweeping)
+		reservations.Sweep(sweep, c.SweepInterval, c.Log)
+	}()
+	c.Log.Info("listening", "address", l.Addr().String())
+	err = server.Serve(ctx, l)
+	stopSweep()
+	<-sweeping
+	c.close(lanes)
+	return err
+}
+
+// pools opens the two pools: one for the ledger's transactions, one for everything that only reads.
+func (c *Config) pools(ctx context.Context) (ledgerPool, readPool *pgxpool.Pool, err error) {
+	base := postgres.Config{DSN: c.Database, Schema: c.Schema, ApplicationName: "settlementd", NoPreparedStatements: !c.Prepared}
+	hot := base
+	hot.Kind, hot.MaxConns = postgres.Ledger, c.PoolSize
+	if ledgerPool, err = postgres.Open(ctx, hot); err != nil {
+		return nil, nil, err
+	}
+	base.Kind, base.MaxConns = postgres.Read, c.ReadPoolSize
+	if readPool, err = postgres.Open(ctx, base); err != nil {
+		ledgerPool.Close()
+		return nil, nil, err
+	}
+	return ledgerPool, readPool, nil
+}
+
+// close lets transactions under way end.
+func (c *Config) close(lanes *lane.Lanes) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(c.ShutdownTimeout, time.Second))
+	defer cancel()
+	lanes.Close(ctx)
+}
