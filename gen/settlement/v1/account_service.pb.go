@@ -10,7 +10,6 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -335,537 +334,6 @@ func (x *GetAccountResponse) GetAccount() *Account {
 	return nil
 }
 
-// PutProviderRequest is a provider's settings, all of them.
-type PutProviderRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
-	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The provider: 1 to 128 printable ASCII characters without space.
-	ProviderId string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// Three capital letters. Never changes.
-	Currency string `protobuf:"bytes,3,opt,name=currency,proto3" json:"currency,omitempty"`
-	// How many reservations may be open at once, 0 to 10^15. 0: no cap.
-	MaxInFlight int64 `protobuf:"varint,4,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
-	// Whether new reservations are taken.
-	Enabled bool `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// How long a permit lives, 1 to 86400 (a day). Absent: 30.
-	PermitSeconds *int64 `protobuf:"varint,6,opt,name=permit_seconds,json=permitSeconds,proto3,oneof" json:"permit_seconds,omitempty"`
-	// How long after a permit's end a request may still reach the provider, 0 to 31536000 (a year).
-	NotReceivedAfterSeconds int64 `protobuf:"varint,7,opt,name=not_received_after_seconds,json=notReceivedAfterSeconds,proto3" json:"not_received_after_seconds,omitempty"`
-	// How long the provider knows an idempotency key again, 0 to 31536000 (a year). 0: it takes none.
-	IdempotencyKeySeconds int64 `protobuf:"varint,8,opt,name=idempotency_key_seconds,json=idempotencyKeySeconds,proto3" json:"idempotency_key_seconds,omitempty"`
-	// Whether the output must be checked before it is released.
-	OutputCheckRequired bool `protobuf:"varint,9,opt,name=output_check_required,json=outputCheckRequired,proto3" json:"output_check_required,omitempty"`
-	// Whether the customer pays for an output that was rejected.
-	OutputRejectionCaptures bool `protobuf:"varint,10,opt,name=output_rejection_captures,json=outputRejectionCaptures,proto3" json:"output_rejection_captures,omitempty"`
-	// POLL, if a callback alone settles nothing. Unspecified: any observer does.
-	AuthoritativeObserver Observer `protobuf:"varint,11,opt,name=authoritative_observer,json=authoritativeObserver,proto3,enum=settlement.v1.Observer" json:"authoritative_observer,omitempty"`
-	// How long a budget lasts. Never changes.
-	BudgetPeriod BudgetPeriod `protobuf:"varint,12,opt,name=budget_period,json=budgetPeriod,proto3,enum=settlement.v1.BudgetPeriod" json:"budget_period,omitempty"`
-	// Where days and months begin, as in the IANA database, such as Europe/Berlin. Required with DAY and MONTH, refused with NONE. Never
-	// changes.
-	TimeZone string `protobuf:"bytes,13,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// The limit of a period that is yet to begin, in micros of the currency, 0 to 10^15.
-	BudgetLimitMicros int64 `protobuf:"varint,14,opt,name=budget_limit_micros,json=budgetLimitMicros,proto3" json:"budget_limit_micros,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *PutProviderRequest) Reset() {
-	*x = PutProviderRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PutProviderRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PutProviderRequest) ProtoMessage() {}
-
-func (x *PutProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PutProviderRequest.ProtoReflect.Descriptor instead.
-func (*PutProviderRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *PutProviderRequest) GetTenantId() string {
-	if x != nil {
-		return x.TenantId
-	}
-	return ""
-}
-
-func (x *PutProviderRequest) GetProviderId() string {
-	if x != nil {
-		return x.ProviderId
-	}
-	return ""
-}
-
-func (x *PutProviderRequest) GetCurrency() string {
-	if x != nil {
-		return x.Currency
-	}
-	return ""
-}
-
-func (x *PutProviderRequest) GetMaxInFlight() int64 {
-	if x != nil {
-		return x.MaxInFlight
-	}
-	return 0
-}
-
-func (x *PutProviderRequest) GetEnabled() bool {
-	if x != nil {
-		return x.Enabled
-	}
-	return false
-}
-
-func (x *PutProviderRequest) GetPermitSeconds() int64 {
-	if x != nil && x.PermitSeconds != nil {
-		return *x.PermitSeconds
-	}
-	return 0
-}
-
-func (x *PutProviderRequest) GetNotReceivedAfterSeconds() int64 {
-	if x != nil {
-		return x.NotReceivedAfterSeconds
-	}
-	return 0
-}
-
-func (x *PutProviderRequest) GetIdempotencyKeySeconds() int64 {
-	if x != nil {
-		return x.IdempotencyKeySeconds
-	}
-	return 0
-}
-
-func (x *PutProviderRequest) GetOutputCheckRequired() bool {
-	if x != nil {
-		return x.OutputCheckRequired
-	}
-	return false
-}
-
-func (x *PutProviderRequest) GetOutputRejectionCaptures() bool {
-	if x != nil {
-		return x.OutputRejectionCaptures
-	}
-	return false
-}
-
-func (x *PutProviderRequest) GetAuthoritativeObserver() Observer {
-	if x != nil {
-		return x.AuthoritativeObserver
-	}
-	return Observer_OBSERVER_UNSPECIFIED
-}
-
-func (x *PutProviderRequest) GetBudgetPeriod() BudgetPeriod {
-	if x != nil {
-		return x.BudgetPeriod
-	}
-	return BudgetPeriod_BUDGET_PERIOD_UNSPECIFIED
-}
-
-func (x *PutProviderRequest) GetTimeZone() string {
-	if x != nil {
-		return x.TimeZone
-	}
-	return ""
-}
-
-func (x *PutProviderRequest) GetBudgetLimitMicros() int64 {
-	if x != nil {
-		return x.BudgetLimitMicros
-	}
-	return 0
-}
-
-// PutProviderResponse is the provider as it stands.
-type PutProviderResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider.
-	Provider      *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PutProviderResponse) Reset() {
-	*x = PutProviderResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PutProviderResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PutProviderResponse) ProtoMessage() {}
-
-func (x *PutProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PutProviderResponse.ProtoReflect.Descriptor instead.
-func (*PutProviderResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *PutProviderResponse) GetProvider() *Provider {
-	if x != nil {
-		return x.Provider
-	}
-	return nil
-}
-
-// GetProviderRequest names a provider.
-type GetProviderRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
-	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The provider: 1 to 128 printable ASCII characters without space.
-	ProviderId    string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetProviderRequest) Reset() {
-	*x = GetProviderRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetProviderRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetProviderRequest) ProtoMessage() {}
-
-func (x *GetProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetProviderRequest.ProtoReflect.Descriptor instead.
-func (*GetProviderRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *GetProviderRequest) GetTenantId() string {
-	if x != nil {
-		return x.TenantId
-	}
-	return ""
-}
-
-func (x *GetProviderRequest) GetProviderId() string {
-	if x != nil {
-		return x.ProviderId
-	}
-	return ""
-}
-
-// GetProviderResponse shows a provider.
-type GetProviderResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider.
-	Provider      *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetProviderResponse) Reset() {
-	*x = GetProviderResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetProviderResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetProviderResponse) ProtoMessage() {}
-
-func (x *GetProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetProviderResponse.ProtoReflect.Descriptor instead.
-func (*GetProviderResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *GetProviderResponse) GetProvider() *Provider {
-	if x != nil {
-		return x.Provider
-	}
-	return nil
-}
-
-// PutBudgetRequest is the limit of a provider's current period.
-type PutBudgetRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
-	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The provider: 1 to 128 printable ASCII characters without space.
-	ProviderId string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// What may be held and spent, in micros of the provider's currency, 0 to 10^15.
-	LimitMicros   int64 `protobuf:"varint,3,opt,name=limit_micros,json=limitMicros,proto3" json:"limit_micros,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PutBudgetRequest) Reset() {
-	*x = PutBudgetRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PutBudgetRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PutBudgetRequest) ProtoMessage() {}
-
-func (x *PutBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PutBudgetRequest.ProtoReflect.Descriptor instead.
-func (*PutBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *PutBudgetRequest) GetTenantId() string {
-	if x != nil {
-		return x.TenantId
-	}
-	return ""
-}
-
-func (x *PutBudgetRequest) GetProviderId() string {
-	if x != nil {
-		return x.ProviderId
-	}
-	return ""
-}
-
-func (x *PutBudgetRequest) GetLimitMicros() int64 {
-	if x != nil {
-		return x.LimitMicros
-	}
-	return 0
-}
-
-// PutBudgetResponse is the budget as it stands.
-type PutBudgetResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The budget of the current period.
-	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PutBudgetResponse) Reset() {
-	*x = PutBudgetResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PutBudgetResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PutBudgetResponse) ProtoMessage() {}
-
-func (x *PutBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PutBudgetResponse.ProtoReflect.Descriptor instead.
-func (*PutBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *PutBudgetResponse) GetBudget() *Budget {
-	if x != nil {
-		return x.Budget
-	}
-	return nil
-}
-
-// GetBudgetRequest names a budget.
-type GetBudgetRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
-	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The provider: 1 to 128 printable ASCII characters without space.
-	ProviderId string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// The start of the period, to the microsecond. Absent: the current period, even if nothing was reserved in it yet.
-	PeriodStart   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=period_start,json=periodStart,proto3" json:"period_start,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetBudgetRequest) Reset() {
-	*x = GetBudgetRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetBudgetRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetBudgetRequest) ProtoMessage() {}
-
-func (x *GetBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetBudgetRequest.ProtoReflect.Descriptor instead.
-func (*GetBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *GetBudgetRequest) GetTenantId() string {
-	if x != nil {
-		return x.TenantId
-	}
-	return ""
-}
-
-func (x *GetBudgetRequest) GetProviderId() string {
-	if x != nil {
-		return x.ProviderId
-	}
-	return ""
-}
-
-func (x *GetBudgetRequest) GetPeriodStart() *timestamppb.Timestamp {
-	if x != nil {
-		return x.PeriodStart
-	}
-	return nil
-}
-
-// GetBudgetResponse shows a budget.
-type GetBudgetResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The budget.
-	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetBudgetResponse) Reset() {
-	*x = GetBudgetResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetBudgetResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetBudgetResponse) ProtoMessage() {}
-
-func (x *GetBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetBudgetResponse.ProtoReflect.Descriptor instead.
-func (*GetBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *GetBudgetResponse) GetBudget() *Budget {
-	if x != nil {
-		return x.Budget
-	}
-	return nil
-}
-
 // GrantCreditsRequest gives credits to an account.
 type GrantCreditsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -883,7 +351,7 @@ type GrantCreditsRequest struct {
 
 func (x *GrantCreditsRequest) Reset() {
 	*x = GrantCreditsRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[14]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +363,7 @@ func (x *GrantCreditsRequest) String() string {
 func (*GrantCreditsRequest) ProtoMessage() {}
 
 func (x *GrantCreditsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[14]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +376,7 @@ func (x *GrantCreditsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantCreditsRequest.ProtoReflect.Descriptor instead.
 func (*GrantCreditsRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{14}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GrantCreditsRequest) GetTenantId() string {
@@ -954,7 +422,7 @@ type GrantCreditsResponse struct {
 
 func (x *GrantCreditsResponse) Reset() {
 	*x = GrantCreditsResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[15]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +434,7 @@ func (x *GrantCreditsResponse) String() string {
 func (*GrantCreditsResponse) ProtoMessage() {}
 
 func (x *GrantCreditsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[15]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +447,7 @@ func (x *GrantCreditsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantCreditsResponse.ProtoReflect.Descriptor instead.
 func (*GrantCreditsResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{15}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GrantCreditsResponse) GetAccount() *Account {
@@ -1020,7 +488,7 @@ type GrantFreeAttemptsRequest struct {
 
 func (x *GrantFreeAttemptsRequest) Reset() {
 	*x = GrantFreeAttemptsRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[16]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1032,7 +500,7 @@ func (x *GrantFreeAttemptsRequest) String() string {
 func (*GrantFreeAttemptsRequest) ProtoMessage() {}
 
 func (x *GrantFreeAttemptsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[16]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1045,7 +513,7 @@ func (x *GrantFreeAttemptsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantFreeAttemptsRequest.ProtoReflect.Descriptor instead.
 func (*GrantFreeAttemptsRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{16}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GrantFreeAttemptsRequest) GetTenantId() string {
@@ -1091,7 +559,7 @@ type GrantFreeAttemptsResponse struct {
 
 func (x *GrantFreeAttemptsResponse) Reset() {
 	*x = GrantFreeAttemptsResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[17]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +571,7 @@ func (x *GrantFreeAttemptsResponse) String() string {
 func (*GrantFreeAttemptsResponse) ProtoMessage() {}
 
 func (x *GrantFreeAttemptsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[17]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +584,7 @@ func (x *GrantFreeAttemptsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantFreeAttemptsResponse.ProtoReflect.Descriptor instead.
 func (*GrantFreeAttemptsResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{17}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GrantFreeAttemptsResponse) GetAccount() *Account {
@@ -1157,7 +625,7 @@ type GetLedgerRequest struct {
 
 func (x *GetLedgerRequest) Reset() {
 	*x = GetLedgerRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[18]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +637,7 @@ func (x *GetLedgerRequest) String() string {
 func (*GetLedgerRequest) ProtoMessage() {}
 
 func (x *GetLedgerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[18]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +650,7 @@ func (x *GetLedgerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLedgerRequest.ProtoReflect.Descriptor instead.
 func (*GetLedgerRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{18}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetLedgerRequest) GetTenantId() string {
@@ -1226,7 +694,7 @@ type GetLedgerResponse struct {
 
 func (x *GetLedgerResponse) Reset() {
 	*x = GetLedgerResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[19]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +706,7 @@ func (x *GetLedgerResponse) String() string {
 func (*GetLedgerResponse) ProtoMessage() {}
 
 func (x *GetLedgerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[19]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +719,7 @@ func (x *GetLedgerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLedgerResponse.ProtoReflect.Descriptor instead.
 func (*GetLedgerResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{19}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetLedgerResponse) GetEntries() []*LedgerEntry {
@@ -1283,7 +751,7 @@ type GetBalanceRequest struct {
 
 func (x *GetBalanceRequest) Reset() {
 	*x = GetBalanceRequest{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[20]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +763,7 @@ func (x *GetBalanceRequest) String() string {
 func (*GetBalanceRequest) ProtoMessage() {}
 
 func (x *GetBalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[20]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +776,7 @@ func (x *GetBalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBalanceRequest.ProtoReflect.Descriptor instead.
 func (*GetBalanceRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{20}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetBalanceRequest) GetTenantId() string {
@@ -1353,7 +821,7 @@ type GetBalanceResponse struct {
 
 func (x *GetBalanceResponse) Reset() {
 	*x = GetBalanceResponse{}
-	mi := &file_settlement_v1_account_service_proto_msgTypes[21]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +833,7 @@ func (x *GetBalanceResponse) String() string {
 func (*GetBalanceResponse) ProtoMessage() {}
 
 func (x *GetBalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_account_service_proto_msgTypes[21]
+	mi := &file_settlement_v1_account_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +846,7 @@ func (x *GetBalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBalanceResponse.ProtoReflect.Descriptor instead.
 func (*GetBalanceResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{21}
+	return file_settlement_v1_account_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetBalanceResponse) GetAccountId() string {
@@ -1427,7 +895,7 @@ var File_settlement_v1_account_service_proto protoreflect.FileDescriptor
 
 const file_settlement_v1_account_service_proto_rawDesc = "" +
 	"\n" +
-	"#settlement/v1/account_service.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bsettlement/v1/account.proto\x1a\x1csettlement/v1/observer.proto\x1a\x1csettlement/v1/provider.proto\"M\n" +
+	"#settlement/v1/account_service.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1bsettlement/v1/account.proto\x1a\x1csettlement/v1/provider.proto\"M\n" +
 	"\x10PutTenantRequest\x129\n" +
 	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\"B\n" +
 	"\x11PutTenantResponse\x12-\n" +
@@ -1446,49 +914,7 @@ const file_settlement_v1_account_service_proto_rawDesc = "" +
 	"\n" +
 	"account_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\taccountId\"F\n" +
 	"\x12GetAccountResponse\x120\n" +
-	"\aaccount\x18\x01 \x01(\v2\x16.settlement.v1.AccountR\aaccount\"\xfd\x06\n" +
-	"\x12PutProviderRequest\x129\n" +
-	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
-	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
-	"providerId\x12-\n" +
-	"\bcurrency\x18\x03 \x01(\tB\x11\xbaH\x0er\f2\n" +
-	"^[A-Z]{3}$R\bcurrency\x124\n" +
-	"\rmax_in_flight\x18\x04 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01(\x00R\vmaxInFlight\x12\x18\n" +
-	"\aenabled\x18\x05 \x01(\bR\aenabled\x127\n" +
-	"\x0epermit_seconds\x18\x06 \x01(\x03B\v\xbaH\b\"\x06\x18\x80\xa3\x05(\x01H\x00R\rpermitSeconds\x88\x01\x01\x12I\n" +
-	"\x1anot_received_after_seconds\x18\a \x01(\x03B\f\xbaH\t\"\a\x18\x80\xe7\x84\x0f(\x00R\x17notReceivedAfterSeconds\x12D\n" +
-	"\x17idempotency_key_seconds\x18\b \x01(\x03B\f\xbaH\t\"\a\x18\x80\xe7\x84\x0f(\x00R\x15idempotencyKeySeconds\x122\n" +
-	"\x15output_check_required\x18\t \x01(\bR\x13outputCheckRequired\x12:\n" +
-	"\x19output_rejection_captures\x18\n" +
-	" \x01(\bR\x17outputRejectionCaptures\x12Z\n" +
-	"\x16authoritative_observer\x18\v \x01(\x0e2\x17.settlement.v1.ObserverB\n" +
-	"\xbaH\a\x82\x01\x04\x18\x00\x18\x02R\x15authoritativeObserver\x12M\n" +
-	"\rbudget_period\x18\f \x01(\x0e2\x1b.settlement.v1.BudgetPeriodB\v\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\fbudgetPeriod\x12;\n" +
-	"\ttime_zone\x18\r \x01(\tB\x1e\xbaH\x1br\x192\x17^[A-Za-z0-9_+/-]{0,64}$R\btimeZone\x12@\n" +
-	"\x13budget_limit_micros\x18\x0e \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01(\x00R\x11budgetLimitMicrosB\x11\n" +
-	"\x0f_permit_seconds\"J\n" +
-	"\x13PutProviderResponse\x123\n" +
-	"\bprovider\x18\x01 \x01(\v2\x17.settlement.v1.ProviderR\bprovider\"\x87\x01\n" +
-	"\x12GetProviderRequest\x129\n" +
-	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
-	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
-	"providerId\"J\n" +
-	"\x13GetProviderResponse\x123\n" +
-	"\bprovider\x18\x01 \x01(\v2\x17.settlement.v1.ProviderR\bprovider\"\xba\x01\n" +
-	"\x10PutBudgetRequest\x129\n" +
-	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
-	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
-	"providerId\x123\n" +
-	"\flimit_micros\x18\x03 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01(\x00R\vlimitMicros\"B\n" +
-	"\x11PutBudgetResponse\x12-\n" +
-	"\x06budget\x18\x01 \x01(\v2\x15.settlement.v1.BudgetR\x06budget\"\xc4\x01\n" +
-	"\x10GetBudgetRequest\x129\n" +
-	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
-	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
-	"providerId\x12=\n" +
-	"\fperiod_start\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vperiodStart\"B\n" +
-	"\x11GetBudgetResponse\x12-\n" +
-	"\x06budget\x18\x01 \x01(\v2\x15.settlement.v1.BudgetR\x06budget\"\xe4\x01\n" +
+	"\aaccount\x18\x01 \x01(\v2\x16.settlement.v1.AccountR\aaccount\"\xe4\x01\n" +
 	"\x13GrantCreditsRequest\x129\n" +
 	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x124\n" +
 	"\n" +
@@ -1564,7 +990,7 @@ func file_settlement_v1_account_service_proto_rawDescGZIP() []byte {
 	return file_settlement_v1_account_service_proto_rawDescData
 }
 
-var file_settlement_v1_account_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_settlement_v1_account_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_settlement_v1_account_service_proto_goTypes = []any{
 	(*PutTenantRequest)(nil),          // 0: settlement.v1.PutTenantRequest
 	(*PutTenantResponse)(nil),         // 1: settlement.v1.PutTenantResponse
@@ -1572,74 +998,62 @@ var file_settlement_v1_account_service_proto_goTypes = []any{
 	(*PutAccountResponse)(nil),        // 3: settlement.v1.PutAccountResponse
 	(*GetAccountRequest)(nil),         // 4: settlement.v1.GetAccountRequest
 	(*GetAccountResponse)(nil),        // 5: settlement.v1.GetAccountResponse
-	(*PutProviderRequest)(nil),        // 6: settlement.v1.PutProviderRequest
-	(*PutProviderResponse)(nil),       // 7: settlement.v1.PutProviderResponse
-	(*GetProviderRequest)(nil),        // 8: settlement.v1.GetProviderRequest
-	(*GetProviderResponse)(nil),       // 9: settlement.v1.GetProviderResponse
-	(*PutBudgetRequest)(nil),          // 10: settlement.v1.PutBudgetRequest
-	(*PutBudgetResponse)(nil),         // 11: settlement.v1.PutBudgetResponse
-	(*GetBudgetRequest)(nil),          // 12: settlement.v1.GetBudgetRequest
-	(*GetBudgetResponse)(nil),         // 13: settlement.v1.GetBudgetResponse
-	(*GrantCreditsRequest)(nil),       // 14: settlement.v1.GrantCreditsRequest
-	(*GrantCreditsResponse)(nil),      // 15: settlement.v1.GrantCreditsResponse
-	(*GrantFreeAttemptsRequest)(nil),  // 16: settlement.v1.GrantFreeAttemptsRequest
-	(*GrantFreeAttemptsResponse)(nil), // 17: settlement.v1.GrantFreeAttemptsResponse
-	(*GetLedgerRequest)(nil),          // 18: settlement.v1.GetLedgerRequest
-	(*GetLedgerResponse)(nil),         // 19: settlement.v1.GetLedgerResponse
-	(*GetBalanceRequest)(nil),         // 20: settlement.v1.GetBalanceRequest
-	(*GetBalanceResponse)(nil),        // 21: settlement.v1.GetBalanceResponse
-	(*Tenant)(nil),                    // 22: settlement.v1.Tenant
-	(*Account)(nil),                   // 23: settlement.v1.Account
-	(Observer)(0),                     // 24: settlement.v1.Observer
-	(BudgetPeriod)(0),                 // 25: settlement.v1.BudgetPeriod
-	(*Provider)(nil),                  // 26: settlement.v1.Provider
-	(*Budget)(nil),                    // 27: settlement.v1.Budget
-	(*timestamppb.Timestamp)(nil),     // 28: google.protobuf.Timestamp
-	(*LedgerEntry)(nil),               // 29: settlement.v1.LedgerEntry
+	(*GrantCreditsRequest)(nil),       // 6: settlement.v1.GrantCreditsRequest
+	(*GrantCreditsResponse)(nil),      // 7: settlement.v1.GrantCreditsResponse
+	(*GrantFreeAttemptsRequest)(nil),  // 8: settlement.v1.GrantFreeAttemptsRequest
+	(*GrantFreeAttemptsResponse)(nil), // 9: settlement.v1.GrantFreeAttemptsResponse
+	(*GetLedgerRequest)(nil),          // 10: settlement.v1.GetLedgerRequest
+	(*GetLedgerResponse)(nil),         // 11: settlement.v1.GetLedgerResponse
+	(*GetBalanceRequest)(nil),         // 12: settlement.v1.GetBalanceRequest
+	(*GetBalanceResponse)(nil),        // 13: settlement.v1.GetBalanceResponse
+	(*Tenant)(nil),                    // 14: settlement.v1.Tenant
+	(*Account)(nil),                   // 15: settlement.v1.Account
+	(*LedgerEntry)(nil),               // 16: settlement.v1.LedgerEntry
+	(*PutProviderRequest)(nil),        // 17: settlement.v1.PutProviderRequest
+	(*GetProviderRequest)(nil),        // 18: settlement.v1.GetProviderRequest
+	(*PutBudgetRequest)(nil),          // 19: settlement.v1.PutBudgetRequest
+	(*GetBudgetRequest)(nil),          // 20: settlement.v1.GetBudgetRequest
+	(*PutProviderResponse)(nil),       // 21: settlement.v1.PutProviderResponse
+	(*GetProviderResponse)(nil),       // 22: settlement.v1.GetProviderResponse
+	(*PutBudgetResponse)(nil),         // 23: settlement.v1.PutBudgetResponse
+	(*GetBudgetResponse)(nil),         // 24: settlement.v1.GetBudgetResponse
 }
 var file_settlement_v1_account_service_proto_depIdxs = []int32{
-	22, // 0: settlement.v1.PutTenantResponse.tenant:type_name -> settlement.v1.Tenant
-	23, // 1: settlement.v1.PutAccountResponse.account:type_name -> settlement.v1.Account
-	23, // 2: settlement.v1.GetAccountResponse.account:type_name -> settlement.v1.Account
-	24, // 3: settlement.v1.PutProviderRequest.authoritative_observer:type_name -> settlement.v1.Observer
-	25, // 4: settlement.v1.PutProviderRequest.budget_period:type_name -> settlement.v1.BudgetPeriod
-	26, // 5: settlement.v1.PutProviderResponse.provider:type_name -> settlement.v1.Provider
-	26, // 6: settlement.v1.GetProviderResponse.provider:type_name -> settlement.v1.Provider
-	27, // 7: settlement.v1.PutBudgetResponse.budget:type_name -> settlement.v1.Budget
-	28, // 8: settlement.v1.GetBudgetRequest.period_start:type_name -> google.protobuf.Timestamp
-	27, // 9: settlement.v1.GetBudgetResponse.budget:type_name -> settlement.v1.Budget
-	23, // 10: settlement.v1.GrantCreditsResponse.account:type_name -> settlement.v1.Account
-	29, // 11: settlement.v1.GrantCreditsResponse.entry:type_name -> settlement.v1.LedgerEntry
-	23, // 12: settlement.v1.GrantFreeAttemptsResponse.account:type_name -> settlement.v1.Account
-	29, // 13: settlement.v1.GrantFreeAttemptsResponse.entry:type_name -> settlement.v1.LedgerEntry
-	29, // 14: settlement.v1.GetLedgerResponse.entries:type_name -> settlement.v1.LedgerEntry
-	0,  // 15: settlement.v1.AccountService.PutTenant:input_type -> settlement.v1.PutTenantRequest
-	2,  // 16: settlement.v1.AccountService.PutAccount:input_type -> settlement.v1.PutAccountRequest
-	4,  // 17: settlement.v1.AccountService.GetAccount:input_type -> settlement.v1.GetAccountRequest
-	6,  // 18: settlement.v1.AccountService.PutProvider:input_type -> settlement.v1.PutProviderRequest
-	8,  // 19: settlement.v1.AccountService.GetProvider:input_type -> settlement.v1.GetProviderRequest
-	10, // 20: settlement.v1.AccountService.PutBudget:input_type -> settlement.v1.PutBudgetRequest
-	12, // 21: settlement.v1.AccountService.GetBudget:input_type -> settlement.v1.GetBudgetRequest
-	14, // 22: settlement.v1.AccountService.GrantCredits:input_type -> settlement.v1.GrantCreditsRequest
-	16, // 23: settlement.v1.AccountService.GrantFreeAttempts:input_type -> settlement.v1.GrantFreeAttemptsRequest
-	18, // 24: settlement.v1.AccountService.GetLedger:input_type -> settlement.v1.GetLedgerRequest
-	20, // 25: settlement.v1.AccountService.GetBalance:input_type -> settlement.v1.GetBalanceRequest
-	1,  // 26: settlement.v1.AccountService.PutTenant:output_type -> settlement.v1.PutTenantResponse
-	3,  // 27: settlement.v1.AccountService.PutAccount:output_type -> settlement.v1.PutAccountResponse
-	5,  // 28: settlement.v1.AccountService.GetAccount:output_type -> settlement.v1.GetAccountResponse
-	7,  // 29: settlement.v1.AccountService.PutProvider:output_type -> settlement.v1.PutProviderResponse
-	9,  // 30: settlement.v1.AccountService.GetProvider:output_type -> settlement.v1.GetProviderResponse
-	11, // 31: settlement.v1.AccountService.PutBudget:output_type -> settlement.v1.PutBudgetResponse
-	13, // 32: settlement.v1.AccountService.GetBudget:output_type -> settlement.v1.GetBudgetResponse
-	15, // 33: settlement.v1.AccountService.GrantCredits:output_type -> settlement.v1.GrantCreditsResponse
-	17, // 34: settlement.v1.AccountService.GrantFreeAttempts:output_type -> settlement.v1.GrantFreeAttemptsResponse
-	19, // 35: settlement.v1.AccountService.GetLedger:output_type -> settlement.v1.GetLedgerResponse
-	21, // 36: settlement.v1.AccountService.GetBalance:output_type -> settlement.v1.GetBalanceResponse
-	26, // [26:37] is the sub-list for method output_type
-	15, // [15:26] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	14, // 0: settlement.v1.PutTenantResponse.tenant:type_name -> settlement.v1.Tenant
+	15, // 1: settlement.v1.PutAccountResponse.account:type_name -> settlement.v1.Account
+	15, // 2: settlement.v1.GetAccountResponse.account:type_name -> settlement.v1.Account
+	15, // 3: settlement.v1.GrantCreditsResponse.account:type_name -> settlement.v1.Account
+	16, // 4: settlement.v1.GrantCreditsResponse.entry:type_name -> settlement.v1.LedgerEntry
+	15, // 5: settlement.v1.GrantFreeAttemptsResponse.account:type_name -> settlement.v1.Account
+	16, // 6: settlement.v1.GrantFreeAttemptsResponse.entry:type_name -> settlement.v1.LedgerEntry
+	16, // 7: settlement.v1.GetLedgerResponse.entries:type_name -> settlement.v1.LedgerEntry
+	0,  // 8: settlement.v1.AccountService.PutTenant:input_type -> settlement.v1.PutTenantRequest
+	2,  // 9: settlement.v1.AccountService.PutAccount:input_type -> settlement.v1.PutAccountRequest
+	4,  // 10: settlement.v1.AccountService.GetAccount:input_type -> settlement.v1.GetAccountRequest
+	17, // 11: settlement.v1.AccountService.PutProvider:input_type -> settlement.v1.PutProviderRequest
+	18, // 12: settlement.v1.AccountService.GetProvider:input_type -> settlement.v1.GetProviderRequest
+	19, // 13: settlement.v1.AccountService.PutBudget:input_type -> settlement.v1.PutBudgetRequest
+	20, // 14: settlement.v1.AccountService.GetBudget:input_type -> settlement.v1.GetBudgetRequest
+	6,  // 15: settlement.v1.AccountService.GrantCredits:input_type -> settlement.v1.GrantCreditsRequest
+	8,  // 16: settlement.v1.AccountService.GrantFreeAttempts:input_type -> settlement.v1.GrantFreeAttemptsRequest
+	10, // 17: settlement.v1.AccountService.GetLedger:input_type -> settlement.v1.GetLedgerRequest
+	12, // 18: settlement.v1.AccountService.GetBalance:input_type -> settlement.v1.GetBalanceRequest
+	1,  // 19: settlement.v1.AccountService.PutTenant:output_type -> settlement.v1.PutTenantResponse
+	3,  // 20: settlement.v1.AccountService.PutAccount:output_type -> settlement.v1.PutAccountResponse
+	5,  // 21: settlement.v1.AccountService.GetAccount:output_type -> settlement.v1.GetAccountResponse
+	21, // 22: settlement.v1.AccountService.PutProvider:output_type -> settlement.v1.PutProviderResponse
+	22, // 23: settlement.v1.AccountService.GetProvider:output_type -> settlement.v1.GetProviderResponse
+	23, // 24: settlement.v1.AccountService.PutBudget:output_type -> settlement.v1.PutBudgetResponse
+	24, // 25: settlement.v1.AccountService.GetBudget:output_type -> settlement.v1.GetBudgetResponse
+	7,  // 26: settlement.v1.AccountService.GrantCredits:output_type -> settlement.v1.GrantCreditsResponse
+	9,  // 27: settlement.v1.AccountService.GrantFreeAttempts:output_type -> settlement.v1.GrantFreeAttemptsResponse
+	11, // 28: settlement.v1.AccountService.GetLedger:output_type -> settlement.v1.GetLedgerResponse
+	13, // 29: settlement.v1.AccountService.GetBalance:output_type -> settlement.v1.GetBalanceResponse
+	19, // [19:30] is the sub-list for method output_type
+	8,  // [8:19] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_settlement_v1_account_service_proto_init() }
@@ -1648,18 +1062,16 @@ func file_settlement_v1_account_service_proto_init() {
 		return
 	}
 	file_settlement_v1_account_proto_init()
-	file_settlement_v1_observer_proto_init()
 	file_settlement_v1_provider_proto_init()
-	file_settlement_v1_account_service_proto_msgTypes[6].OneofWrappers = []any{}
-	file_settlement_v1_account_service_proto_msgTypes[18].OneofWrappers = []any{}
-	file_settlement_v1_account_service_proto_msgTypes[20].OneofWrappers = []any{}
+	file_settlement_v1_account_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_settlement_v1_account_service_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_settlement_v1_account_service_proto_rawDesc), len(file_settlement_v1_account_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -41,18 +41,20 @@ const (
 type AccountServiceClient interface {
 	// PutTenant makes a tenant. A retry answers the tenant that stands.
 	PutTenant(ctx context.Context, in *PutTenantRequest, opts ...grpc.CallOption) (*PutTenantResponse, error)
-	// PutAccount makes an account with empty balances, or changes its settings. Balances and slots in use stay.
+	// PutAccount makes an account with empty balances, or changes its settings. Balances and slots in use stay. The last
+	// call wins; a retry changes nothing more.
 	PutAccount(ctx context.Context, in *PutAccountRequest, opts ...grpc.CallOption) (*PutAccountResponse, error)
 	// GetAccount shows an account.
 	GetAccount(ctx context.Context, in *GetAccountRequest, opts ...grpc.CallOption) (*GetAccountResponse, error)
-	// PutProvider makes a provider, or replaces its settings. FAILED_PRECONDITION: the currency, budget period or time zone would change, and
-	// the field is named.
+	// PutProvider makes a provider, or replaces its settings. The last call wins; a retry changes nothing more. FAILED_PRECONDITION: the
+	// currency, budget period or time zone would change, and the field is named.
 	PutProvider(ctx context.Context, in *PutProviderRequest, opts ...grpc.CallOption) (*PutProviderResponse, error)
 	// GetProvider shows a provider.
 	GetProvider(ctx context.Context, in *GetProviderRequest, opts ...grpc.CallOption) (*GetProviderResponse, error)
 	// PutBudget sets the limit of a provider's current period. Below what is held and spent it denies until there is room again.
+	// The last call wins; a retry changes nothing more, but in the next period it sets that one's limit.
 	PutBudget(ctx context.Context, in *PutBudgetRequest, opts ...grpc.CallOption) (*PutBudgetResponse, error)
-	// GetBudget shows a provider's budget for one period. NOT_FOUND: nothing was ever reserved in the named period.
+	// GetBudget shows a provider's budget for one period. NOT_FOUND: the named period had no reservation and no limit of its own.
 	GetBudget(ctx context.Context, in *GetBudgetRequest, opts ...grpc.CallOption) (*GetBudgetResponse, error)
 	// GrantCredits adds credits to an account, once per grant id. ALREADY_EXISTS: the id gave another amount. FAILED_PRECONDITION: the
 	// balance would exceed 10^15.
@@ -193,18 +195,20 @@ func (c *accountServiceClient) GetBalance(ctx context.Context, in *GetBalanceReq
 type AccountServiceServer interface {
 	// PutTenant makes a tenant. A retry answers the tenant that stands.
 	PutTenant(context.Context, *PutTenantRequest) (*PutTenantResponse, error)
-	// PutAccount makes an account with empty balances, or changes its settings. Balances and slots in use stay.
+	// PutAccount makes an account with empty balances, or changes its settings. Balances and slots in use stay. The last
+	// call wins; a retry changes nothing more.
 	PutAccount(context.Context, *PutAccountRequest) (*PutAccountResponse, error)
 	// GetAccount shows an account.
 	GetAccount(context.Context, *GetAccountRequest) (*GetAccountResponse, error)
-	// PutProvider makes a provider, or replaces its settings. FAILED_PRECONDITION: the currency, budget period or time zone would change, and
-	// the field is named.
+	// PutProvider makes a provider, or replaces its settings. The last call wins; a retry changes nothing more. FAILED_PRECONDITION: the
+	// currency, budget period or time zone would change, and the field is named.
 	PutProvider(context.Context, *PutProviderRequest) (*PutProviderResponse, error)
 	// GetProvider shows a provider.
 	GetProvider(context.Context, *GetProviderRequest) (*GetProviderResponse, error)
 	// PutBudget sets the limit of a provider's current period. Below what is held and spent it denies until there is room again.
+	// The last call wins; a retry changes nothing more, but in the next period it sets that one's limit.
 	PutBudget(context.Context, *PutBudgetRequest) (*PutBudgetResponse, error)
-	// GetBudget shows a provider's budget for one period. NOT_FOUND: nothing was ever reserved in the named period.
+	// GetBudget shows a provider's budget for one period. NOT_FOUND: the named period had no reservation and no limit of its own.
 	GetBudget(context.Context, *GetBudgetRequest) (*GetBudgetResponse, error)
 	// GrantCredits adds credits to an account, once per grant id. ALREADY_EXISTS: the id gave another amount. FAILED_PRECONDITION: the
 	// balance would exceed 10^15.

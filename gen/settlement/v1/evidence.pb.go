@@ -864,7 +864,7 @@ type EvidenceSource struct {
 	Kind SourceKind `protobuf:"varint,1,opt,name=kind,proto3,enum=settlement.v1.SourceKind" json:"kind,omitempty"`
 	// Where to look it up, such as an address, a statement's line or a ticket: 1 to 1024 bytes without control characters.
 	Reference string `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"`
-	// When it was seen, by the caller's clock. Shown to people; it decides nothing.
+	// When it was seen, by the caller's clock, from 1970 to the year 9999. Shown to people; it decides nothing.
 	ObservedAt    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=observed_at,json=observedAt,proto3" json:"observed_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -965,11 +965,11 @@ const file_settlement_v1_evidence_proto_rawDesc = "" +
 	"\x0fGivenUpEvidence\x12.\n" +
 	"\x06reason\x18\x01 \x01(\tB\x16\xbaH\x13r\x11(\x80\b2\f^[^\\p{Cc}]+$R\x06reason\"\\\n" +
 	"\x14StillUnknownEvidence\x12D\n" +
-	"\x05cause\x18\x01 \x01(\x0e2\x1d.settlement.v1.UncertainCauseB\x0f\xbaH\f\xc8\x01\x01\x82\x01\x06\x10\x01 \b \tR\x05cause\"\xbf\x01\n" +
+	"\x05cause\x18\x01 \x01(\x0e2\x1d.settlement.v1.UncertainCauseB\x0f\xbaH\f\xc8\x01\x01\x82\x01\x06\x10\x01 \b \tR\x05cause\"\xd2\x01\n" +
 	"\x0eEvidenceSource\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.settlement.v1.SourceKindB\v\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\x04kind\x124\n" +
-	"\treference\x18\x02 \x01(\tB\x16\xbaH\x13r\x11(\x80\b2\f^[^\\p{Cc}]+$R\treference\x12;\n" +
-	"\vobserved_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"\treference\x18\x02 \x01(\tB\x16\xbaH\x13r\x11(\x80\b2\f^[^\\p{Cc}]+$R\treference\x12N\n" +
+	"\vobserved_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x11\xbaH\x0e\xb2\x01\v\"\a\b\xff\x82\xd1\xff\xaf\a2\x00R\n" +
 	"observedAt*\xa7\x01\n" +
 	"\n" +
 	"SourceKind\x12\x1b\n" +

@@ -7,6 +7,7 @@
 package settlementv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -352,11 +353,542 @@ func (x *Budget) GetSpentMicros() int64 {
 	return 0
 }
 
+// PutProviderRequest is a provider's settings, all of them.
+type PutProviderRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
+	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// The provider: 1 to 128 printable ASCII characters without space.
+	ProviderId string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	// Three capital letters. Never changes.
+	Currency string `protobuf:"bytes,3,opt,name=currency,proto3" json:"currency,omitempty"`
+	// How many reservations may be open at once, 0 to 10^15. 0: no cap.
+	MaxInFlight int64 `protobuf:"varint,4,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
+	// Whether new reservations are taken.
+	Enabled bool `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// How long a permit lives, 1 to 86400 (a day). Absent: 30.
+	PermitSeconds *int64 `protobuf:"varint,6,opt,name=permit_seconds,json=permitSeconds,proto3,oneof" json:"permit_seconds,omitempty"`
+	// How long after a permit's end a request may still reach the provider, 0 to 31536000 (a year).
+	NotReceivedAfterSeconds int64 `protobuf:"varint,7,opt,name=not_received_after_seconds,json=notReceivedAfterSeconds,proto3" json:"not_received_after_seconds,omitempty"`
+	// How long the provider knows an idempotency key again, 0 to 31536000 (a year). 0: it takes none.
+	IdempotencyKeySeconds int64 `protobuf:"varint,8,opt,name=idempotency_key_seconds,json=idempotencyKeySeconds,proto3" json:"idempotency_key_seconds,omitempty"`
+	// Whether the output must be checked before it is released.
+	OutputCheckRequired bool `protobuf:"varint,9,opt,name=output_check_required,json=outputCheckRequired,proto3" json:"output_check_required,omitempty"`
+	// Whether the customer pays for an output that was rejected.
+	OutputRejectionCaptures bool `protobuf:"varint,10,opt,name=output_rejection_captures,json=outputRejectionCaptures,proto3" json:"output_rejection_captures,omitempty"`
+	// POLL, if a callback alone settles nothing. Unspecified: any observer does.
+	AuthoritativeObserver Observer `protobuf:"varint,11,opt,name=authoritative_observer,json=authoritativeObserver,proto3,enum=settlement.v1.Observer" json:"authoritative_observer,omitempty"`
+	// How long a budget lasts. Never changes.
+	BudgetPeriod BudgetPeriod `protobuf:"varint,12,opt,name=budget_period,json=budgetPeriod,proto3,enum=settlement.v1.BudgetPeriod" json:"budget_period,omitempty"`
+	// Where days and months begin, as in the IANA database, such as Europe/Berlin. Required with DAY and MONTH, refused with NONE. Never
+	// changes.
+	TimeZone string `protobuf:"bytes,13,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// The limit of a period that is yet to begin, in micros of the currency, 0 to 10^15.
+	BudgetLimitMicros int64 `protobuf:"varint,14,opt,name=budget_limit_micros,json=budgetLimitMicros,proto3" json:"budget_limit_micros,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *PutProviderRequest) Reset() {
+	*x = PutProviderRequest{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutProviderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutProviderRequest) ProtoMessage() {}
+
+func (x *PutProviderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutProviderRequest.ProtoReflect.Descriptor instead.
+func (*PutProviderRequest) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PutProviderRequest) GetTenantId() string {
+	if x != nil {
+		return x.TenantId
+	}
+	return ""
+}
+
+func (x *PutProviderRequest) GetProviderId() string {
+	if x != nil {
+		return x.ProviderId
+	}
+	return ""
+}
+
+func (x *PutProviderRequest) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *PutProviderRequest) GetMaxInFlight() int64 {
+	if x != nil {
+		return x.MaxInFlight
+	}
+	return 0
+}
+
+func (x *PutProviderRequest) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
+func (x *PutProviderRequest) GetPermitSeconds() int64 {
+	if x != nil && x.PermitSeconds != nil {
+		return *x.PermitSeconds
+	}
+	return 0
+}
+
+func (x *PutProviderRequest) GetNotReceivedAfterSeconds() int64 {
+	if x != nil {
+		return x.NotReceivedAfterSeconds
+	}
+	return 0
+}
+
+func (x *PutProviderRequest) GetIdempotencyKeySeconds() int64 {
+	if x != nil {
+		return x.IdempotencyKeySeconds
+	}
+	return 0
+}
+
+func (x *PutProviderRequest) GetOutputCheckRequired() bool {
+	if x != nil {
+		return x.OutputCheckRequired
+	}
+	return false
+}
+
+func (x *PutProviderRequest) GetOutputRejectionCaptures() bool {
+	if x != nil {
+		return x.OutputRejectionCaptures
+	}
+	return false
+}
+
+func (x *PutProviderRequest) GetAuthoritativeObserver() Observer {
+	if x != nil {
+		return x.AuthoritativeObserver
+	}
+	return Observer_OBSERVER_UNSPECIFIED
+}
+
+func (x *PutProviderRequest) GetBudgetPeriod() BudgetPeriod {
+	if x != nil {
+		return x.BudgetPeriod
+	}
+	return BudgetPeriod_BUDGET_PERIOD_UNSPECIFIED
+}
+
+func (x *PutProviderRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *PutProviderRequest) GetBudgetLimitMicros() int64 {
+	if x != nil {
+		return x.BudgetLimitMicros
+	}
+	return 0
+}
+
+// PutProviderResponse is the provider as it stands.
+type PutProviderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The provider.
+	Provider      *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutProviderResponse) Reset() {
+	*x = PutProviderResponse{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutProviderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutProviderResponse) ProtoMessage() {}
+
+func (x *PutProviderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutProviderResponse.ProtoReflect.Descriptor instead.
+func (*PutProviderResponse) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PutProviderResponse) GetProvider() *Provider {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+// GetProviderRequest names a provider.
+type GetProviderRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
+	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// The provider: 1 to 128 printable ASCII characters without space.
+	ProviderId    string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProviderRequest) Reset() {
+	*x = GetProviderRequest{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProviderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProviderRequest) ProtoMessage() {}
+
+func (x *GetProviderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProviderRequest.ProtoReflect.Descriptor instead.
+func (*GetProviderRequest) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetProviderRequest) GetTenantId() string {
+	if x != nil {
+		return x.TenantId
+	}
+	return ""
+}
+
+func (x *GetProviderRequest) GetProviderId() string {
+	if x != nil {
+		return x.ProviderId
+	}
+	return ""
+}
+
+// GetProviderResponse shows a provider.
+type GetProviderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The provider.
+	Provider      *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProviderResponse) Reset() {
+	*x = GetProviderResponse{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProviderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProviderResponse) ProtoMessage() {}
+
+func (x *GetProviderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProviderResponse.ProtoReflect.Descriptor instead.
+func (*GetProviderResponse) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetProviderResponse) GetProvider() *Provider {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+// PutBudgetRequest is the limit of a provider's current period.
+type PutBudgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
+	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// The provider: 1 to 128 printable ASCII characters without space.
+	ProviderId string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	// What may be held and spent, in micros of the provider's currency, 0 to 10^15.
+	LimitMicros   int64 `protobuf:"varint,3,opt,name=limit_micros,json=limitMicros,proto3" json:"limit_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutBudgetRequest) Reset() {
+	*x = PutBudgetRequest{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutBudgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutBudgetRequest) ProtoMessage() {}
+
+func (x *PutBudgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutBudgetRequest.ProtoReflect.Descriptor instead.
+func (*PutBudgetRequest) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PutBudgetRequest) GetTenantId() string {
+	if x != nil {
+		return x.TenantId
+	}
+	return ""
+}
+
+func (x *PutBudgetRequest) GetProviderId() string {
+	if x != nil {
+		return x.ProviderId
+	}
+	return ""
+}
+
+func (x *PutBudgetRequest) GetLimitMicros() int64 {
+	if x != nil {
+		return x.LimitMicros
+	}
+	return 0
+}
+
+// PutBudgetResponse is the budget as it stands.
+type PutBudgetResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The budget of the current period.
+	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutBudgetResponse) Reset() {
+	*x = PutBudgetResponse{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutBudgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutBudgetResponse) ProtoMessage() {}
+
+func (x *PutBudgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutBudgetResponse.ProtoReflect.Descriptor instead.
+func (*PutBudgetResponse) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PutBudgetResponse) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+// GetBudgetRequest names a budget.
+type GetBudgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant: 1 to 64 of A-Z a-z 0-9 _ -.
+	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// The provider: 1 to 128 printable ASCII characters without space.
+	ProviderId string `protobuf:"bytes,2,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	// The start of the period, to the microsecond. Absent: the current period, even if nothing was reserved in it yet.
+	PeriodStart   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=period_start,json=periodStart,proto3" json:"period_start,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBudgetRequest) Reset() {
+	*x = GetBudgetRequest{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBudgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBudgetRequest) ProtoMessage() {}
+
+func (x *GetBudgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBudgetRequest.ProtoReflect.Descriptor instead.
+func (*GetBudgetRequest) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetBudgetRequest) GetTenantId() string {
+	if x != nil {
+		return x.TenantId
+	}
+	return ""
+}
+
+func (x *GetBudgetRequest) GetProviderId() string {
+	if x != nil {
+		return x.ProviderId
+	}
+	return ""
+}
+
+func (x *GetBudgetRequest) GetPeriodStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PeriodStart
+	}
+	return nil
+}
+
+// GetBudgetResponse shows a budget.
+type GetBudgetResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The budget.
+	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBudgetResponse) Reset() {
+	*x = GetBudgetResponse{}
+	mi := &file_settlement_v1_provider_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBudgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBudgetResponse) ProtoMessage() {}
+
+func (x *GetBudgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_provider_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBudgetResponse.ProtoReflect.Descriptor instead.
+func (*GetBudgetResponse) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_provider_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetBudgetResponse) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
 var File_settlement_v1_provider_proto protoreflect.FileDescriptor
 
 const file_settlement_v1_provider_proto_rawDesc = "" +
 	"\n" +
-	"\x1csettlement/v1/provider.proto\x12\rsettlement.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1csettlement/v1/observer.proto\"\xf8\x05\n" +
+	"\x1csettlement/v1/provider.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1csettlement/v1/observer.proto\"\xf8\x05\n" +
 	"\bProvider\x12\x1f\n" +
 	"\vprovider_id\x18\x01 \x01(\tR\n" +
 	"providerId\x12\x1a\n" +
@@ -385,7 +917,49 @@ const file_settlement_v1_provider_proto_rawDesc = "" +
 	"\flimit_micros\x18\x04 \x01(\x03R\vlimitMicros\x12\x1f\n" +
 	"\vheld_micros\x18\x05 \x01(\x03R\n" +
 	"heldMicros\x12!\n" +
-	"\fspent_micros\x18\x06 \x01(\x03R\vspentMicros*u\n" +
+	"\fspent_micros\x18\x06 \x01(\x03R\vspentMicros\"\xfd\x06\n" +
+	"\x12PutProviderRequest\x129\n" +
+	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
+	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
+	"providerId\x12-\n" +
+	"\bcurrency\x18\x03 \x01(\tB\x11\xbaH\x0er\f2\n" +
+	"^[A-Z]{3}$R\bcurrency\x124\n" +
+	"\rmax_in_flight\x18\x04 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01(\x00R\vmaxInFlight\x12\x18\n" +
+	"\aenabled\x18\x05 \x01(\bR\aenabled\x127\n" +
+	"\x0epermit_seconds\x18\x06 \x01(\x03B\v\xbaH\b\"\x06\x18\x80\xa3\x05(\x01H\x00R\rpermitSeconds\x88\x01\x01\x12I\n" +
+	"\x1anot_received_after_seconds\x18\a \x01(\x03B\f\xbaH\t\"\a\x18\x80\xe7\x84\x0f(\x00R\x17notReceivedAfterSeconds\x12D\n" +
+	"\x17idempotency_key_seconds\x18\b \x01(\x03B\f\xbaH\t\"\a\x18\x80\xe7\x84\x0f(\x00R\x15idempotencyKeySeconds\x122\n" +
+	"\x15output_check_required\x18\t \x01(\bR\x13outputCheckRequired\x12:\n" +
+	"\x19output_rejection_captures\x18\n" +
+	" \x01(\bR\x17outputRejectionCaptures\x12Z\n" +
+	"\x16authoritative_observer\x18\v \x01(\x0e2\x17.settlement.v1.ObserverB\n" +
+	"\xbaH\a\x82\x01\x04\x18\x00\x18\x02R\x15authoritativeObserver\x12M\n" +
+	"\rbudget_period\x18\f \x01(\x0e2\x1b.settlement.v1.BudgetPeriodB\v\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\fbudgetPeriod\x12;\n" +
+	"\ttime_zone\x18\r \x01(\tB\x1e\xbaH\x1br\x192\x17^[A-Za-z0-9_+/-]{0,64}$R\btimeZone\x12@\n" +
+	"\x13budget_limit_micros\x18\x0e \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01(\x00R\x11budgetLimitMicrosB\x11\n" +
+	"\x0f_permit_seconds\"J\n" +
+	"\x13PutProviderResponse\x123\n" +
+	"\bprovider\x18\x01 \x01(\v2\x17.settlement.v1.ProviderR\bprovider\"\x87\x01\n" +
+	"\x12GetProviderRequest\x129\n" +
+	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
+	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
+	"providerId\"J\n" +
+	"\x13GetProviderResponse\x123\n" +
+	"\bprovider\x18\x01 \x01(\v2\x17.settlement.v1.ProviderR\bprovider\"\xba\x01\n" +
+	"\x10PutBudgetRequest\x129\n" +
+	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
+	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
+	"providerId\x123\n" +
+	"\flimit_micros\x18\x03 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01(\x00R\vlimitMicros\"B\n" +
+	"\x11PutBudgetResponse\x12-\n" +
+	"\x06budget\x18\x01 \x01(\v2\x15.settlement.v1.BudgetR\x06budget\"\xd7\x01\n" +
+	"\x10GetBudgetRequest\x129\n" +
+	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x126\n" +
+	"\vprovider_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\n" +
+	"providerId\x12P\n" +
+	"\fperiod_start\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x11\xbaH\x0e\xb2\x01\v\"\a\b\xff\x82\xd1\xff\xaf\a2\x00R\vperiodStart\"B\n" +
+	"\x11GetBudgetResponse\x12-\n" +
+	"\x06budget\x18\x01 \x01(\v2\x15.settlement.v1.BudgetR\x06budget*u\n" +
 	"\fBudgetPeriod\x12\x1d\n" +
 	"\x19BUDGET_PERIOD_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BUDGET_PERIOD_NONE\x10\x01\x12\x15\n" +
@@ -405,24 +979,39 @@ func file_settlement_v1_provider_proto_rawDescGZIP() []byte {
 }
 
 var file_settlement_v1_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_settlement_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_settlement_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_settlement_v1_provider_proto_goTypes = []any{
 	(BudgetPeriod)(0),             // 0: settlement.v1.BudgetPeriod
 	(*Provider)(nil),              // 1: settlement.v1.Provider
 	(*Budget)(nil),                // 2: settlement.v1.Budget
-	(Observer)(0),                 // 3: settlement.v1.Observer
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*PutProviderRequest)(nil),    // 3: settlement.v1.PutProviderRequest
+	(*PutProviderResponse)(nil),   // 4: settlement.v1.PutProviderResponse
+	(*GetProviderRequest)(nil),    // 5: settlement.v1.GetProviderRequest
+	(*GetProviderResponse)(nil),   // 6: settlement.v1.GetProviderResponse
+	(*PutBudgetRequest)(nil),      // 7: settlement.v1.PutBudgetRequest
+	(*PutBudgetResponse)(nil),     // 8: settlement.v1.PutBudgetResponse
+	(*GetBudgetRequest)(nil),      // 9: settlement.v1.GetBudgetRequest
+	(*GetBudgetResponse)(nil),     // 10: settlement.v1.GetBudgetResponse
+	(Observer)(0),                 // 11: settlement.v1.Observer
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
 }
 var file_settlement_v1_provider_proto_depIdxs = []int32{
-	3, // 0: settlement.v1.Provider.authoritative_observer:type_name -> settlement.v1.Observer
-	0, // 1: settlement.v1.Provider.budget_period:type_name -> settlement.v1.BudgetPeriod
-	4, // 2: settlement.v1.Provider.created_at:type_name -> google.protobuf.Timestamp
-	4, // 3: settlement.v1.Budget.period_start:type_name -> google.protobuf.Timestamp
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	11, // 0: settlement.v1.Provider.authoritative_observer:type_name -> settlement.v1.Observer
+	0,  // 1: settlement.v1.Provider.budget_period:type_name -> settlement.v1.BudgetPeriod
+	12, // 2: settlement.v1.Provider.created_at:type_name -> google.protobuf.Timestamp
+	12, // 3: settlement.v1.Budget.period_start:type_name -> google.protobuf.Timestamp
+	11, // 4: settlement.v1.PutProviderRequest.authoritative_observer:type_name -> settlement.v1.Observer
+	0,  // 5: settlement.v1.PutProviderRequest.budget_period:type_name -> settlement.v1.BudgetPeriod
+	1,  // 6: settlement.v1.PutProviderResponse.provider:type_name -> settlement.v1.Provider
+	1,  // 7: settlement.v1.GetProviderResponse.provider:type_name -> settlement.v1.Provider
+	2,  // 8: settlement.v1.PutBudgetResponse.budget:type_name -> settlement.v1.Budget
+	12, // 9: settlement.v1.GetBudgetRequest.period_start:type_name -> google.protobuf.Timestamp
+	2,  // 10: settlement.v1.GetBudgetResponse.budget:type_name -> settlement.v1.Budget
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_settlement_v1_provider_proto_init() }
@@ -431,13 +1020,14 @@ func file_settlement_v1_provider_proto_init() {
 		return
 	}
 	file_settlement_v1_observer_proto_init()
+	file_settlement_v1_provider_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_settlement_v1_provider_proto_rawDesc), len(file_settlement_v1_provider_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   2,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

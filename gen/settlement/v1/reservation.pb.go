@@ -551,7 +551,8 @@ type Reservation struct {
 	Slot SlotState `protobuf:"varint,9,opt,name=slot,proto3,enum=settlement.v1.SlotState" json:"slot,omitempty"`
 	// What is held of the provider's budget.
 	Budget *BudgetHold `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
-	// When an open reservation expires, unless a generation is uncertain, accepted or succeeded: then it is only marked overdue.
+	// When an open reservation expires, unless a generation of it may be alive or has succeeded: then it is only marked overdue. By the
+	// database's clock, like every time here.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// The latest deadline that ExtendReservation can give.
 	DeadlineMax *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline_max,json=deadlineMax,proto3" json:"deadline_max,omitempty"`

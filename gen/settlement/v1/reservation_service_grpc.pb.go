@@ -32,13 +32,14 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // ReservationService takes what a generation needs before it is sent, permits each external request once, and keeps what becomes of it.
+// Every call belongs to one tenant.
 //
 // Every call may answer these statuses, and those named at the call. INVALID_ARGUMENT: a malformed or missing field, which BadRequest names.
 // NOT_FOUND: the tenant, account, provider or reservation is unknown. ABORTED and UNAVAILABLE: nothing is known of this call; the same call
 // again is safe. RESOURCE_EXHAUSTED: the server sheds load; RetryInfo says when to come back. DEADLINE_EXCEEDED: the call may have been
 // applied; the same call again tells. UNAUTHENTICATED and PERMISSION_DENIED: who called, and what they may do. INTERNAL: a fault of the
-// service, rolled back whole. A call that ends in a status has written nothing, but for a lost answer. What the rules refuse is an answer,
-// not a status.
+// service, rolled back whole. A refusal of the rules is an answer and never a status, and a status never writes; only a lost answer
+// leaves it open. Each status carries google.rpc.ErrorInfo.
 type ReservationServiceClient interface {
 	// Reserve takes a customer's credits or free attempt, one of the account's slots and a part of the provider's budget: all three or none.
 	//
@@ -47,7 +48,7 @@ type ReservationServiceClient interface {
 	// field is named. FAILED_PRECONDITION: the currency is not the provider's.
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
-	// back, so a retry can only extend by the time that passed between.
+	// back: a retry extends it by no more than the time that passed in between.
 	ExtendReservation(ctx context.Context, in *ExtendReservationRequest, opts ...grpc.CallOption) (*ExtendReservationResponse, error)
 	// BeginSubmission asks for the permit to send one external request, and journals the intent before it is sent.
 	//
@@ -139,13 +140,14 @@ func (c *reservationServiceClient) ListReservations(ctx context.Context, in *Lis
 // for forward compatibility.
 //
 // ReservationService takes what a generation needs before it is sent, permits each external request once, and keeps what becomes of it.
+// Every call belongs to one tenant.
 //
 // Every call may answer these statuses, and those named at the call. INVALID_ARGUMENT: a malformed or missing field, which BadRequest names.
 // NOT_FOUND: the tenant, account, provider or reservation is unknown. ABORTED and UNAVAILABLE: nothing is known of this call; the same call
 // again is safe. RESOURCE_EXHAUSTED: the server sheds load; RetryInfo says when to come back. DEADLINE_EXCEEDED: the call may have been
 // applied; the same call again tells. UNAUTHENTICATED and PERMISSION_DENIED: who called, and what they may do. INTERNAL: a fault of the
-// service, rolled back whole. A call that ends in a status has written nothing, but for a lost answer. What the rules refuse is an answer,
-// not a status.
+// service, rolled back whole. A refusal of the rules is an answer and never a status, and a status never writes; only a lost answer
+// leaves it open. Each status carries google.rpc.ErrorInfo.
 type ReservationServiceServer interface {
 	// Reserve takes a customer's credits or free attempt, one of the account's slots and a part of the provider's budget: all three or none.
 	//
@@ -154,7 +156,7 @@ type ReservationServiceServer interface {
 	// field is named. FAILED_PRECONDITION: the currency is not the provider's.
 	Reserve(context.Context, *ReserveRequest) (*ReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
-	// back, so a retry can only extend by the time that passed between.
+	// back: a retry extends it by no more than the time that passed in between.
 	ExtendReservation(context.Context, *ExtendReservationRequest) (*ExtendReservationResponse, error)
 	// BeginSubmission asks for the permit to send one external request, and journals the intent before it is sent.
 	//
