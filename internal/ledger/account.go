@@ -65,6 +65,11 @@ func (g Grant) EventKey() string {
 	return eventKey("grant", string(g.Account), word, g.ID)
 }
 
+// Keys names the rows that the call needs.
+func (g Grant) Keys() Keys {
+	return Keys{Accounts: []AccountID{g.Account}, EventKeys: []string{g.EventKey()}}
+}
+
 // GrantAnswer is the account after a grant, and its entry. Replayed tells that the grant stood already; the entry is then the first one.
 type GrantAnswer struct {
 	Account  Account

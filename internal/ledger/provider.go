@@ -86,16 +86,17 @@ func (b *Book) PutProvider(s ProviderSettings) (Provider, error) {
 	return *p, nil
 }
 
-// PutBudget sets the limit of the provider's current period. Below what is held and spent, it denies until there is room again.
-func (b *Book) PutBudget(id ProviderID, limit Micros) (Budget, error) {
+// PutBudget sets the limit of the provider's current period, and returns the budget with its currency. Below what is held and spent, it
+// denies until there is room again.
+func (b *Book) PutBudget(id ProviderID, limit Micros) (Budget, string, error) {
 	p := b.providers.get(id)
 	if p == nil {
-		return Budget{}, notFound("provider_id", "provider %s", id)
+		return Budget{}, "", notFound("provider_id", "provider %s", id)
 	}
 	budget := b.currentBudget(p)
 	budget.Limit = limit
 	b.keepBudget(budget)
-	return *budget, nil
+	return *budget, p.Currency, nil
 }
 
 // currentBudget returns the budget of the provider's current period: a draft of its row, or a new one that is the caller's to keep.
