@@ -33,7 +33,7 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 	defer readPool.Close()
 
 	lanes := lane.New(ledgerdb.New(ledgerPool), lane.Config{
-		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Log: c.Log,
+		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Alone: c.Alone, Log: c.Log,
 	})
 	reader := ledgerdb.NewReader(readPool)
 	reservations := reserve.New(lanes, reader, reserve.Config{DefaultTTL: c.DefaultTTL, MaxAge: c.MaxAge})

@@ -18,6 +18,8 @@ type Config struct {
 	BatchMax int `env:"SETTLEMENTD_BATCH_MAX" default:"256" help:"Calls that may share a transaction (1 to 10000)."`
 	QueueMax int `env:"SETTLEMENTD_QUEUE_MAX" default:"4096" help:"Calls of a tenant that may wait; more are answered RESOURCE_EXHAUSTED (1 to 1000000)."`
 
+	Alone bool `env:"SETTLEMENTD_ALONE" hidden:"" help:"Give every call a transaction of its own, to compare with."`
+
 	DefaultTTL time.Duration `env:"SETTLEMENTD_DEFAULT_TTL" default:"15m" help:"How long a reservation lives that asks for no ttl (1s to max-age)."`
 	MaxAge     time.Duration `env:"SETTLEMENTD_MAX_AGE" default:"168h" help:"The age that no extension can go beyond (1s to 8760h)."`
 

@@ -35,9 +35,9 @@ type Service struct {
 }
 
 // Config is what a test's server runs with unless the test changes it. Sweeps are far apart, so that a test decides when expiry happens.
-func Config(db *postgrestest.DB) app.Config {
+func Config(dsn string) app.Config {
 	return app.Config{
-		Database: db.ServiceDSN(), PoolSize: 4, ReadPoolSize: 2, Prepared: true,
+		Database: dsn, PoolSize: 4, ReadPoolSize: 2, Prepared: true,
 		BatchMax: 256, QueueMax: 4096, DefaultTTL: 15 * time.Minute, MaxAge: 7 * 24 * time.Hour, SweepInterval: time.Hour,
 		CallTimeout: 10 * time.Second, SlowCall: time.Minute, ShutdownTimeout: 10 * time.Second, MessageBytesMax: 4 << 20,
 		Log: slog.New(slog.DiscardHandler),
@@ -57,7 +57,7 @@ func New(t testing.TB, change ...func(*app.Config)) *Service {
 // On runs one more server on a database, as another replica would.
 func On(t testing.TB, db *postgrestest.DB, change ...func(*app.Config)) *Service {
 	t.Helper()
-	config := Config(db)
+	config := Config(db.ServiceDSN())
 	for _, f := range change {
 		f(&config)
 	}

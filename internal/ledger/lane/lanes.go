@@ -31,7 +31,9 @@ type Config struct {
 	BatchMax int // calls in one transaction
 	QueueMax int // calls that may wait in one lane
 	TurnsMax int // lanes that are in the database at a time; at most the size of the pool
-	Log      *slog.Logger
+	// Alone gives every call a transaction of its own and has it wait for its locks: the plain way, to compare with.
+	Alone bool
+	Log   *slog.Logger
 }
 
 // Lanes runs calls in shared transactions.
@@ -107,6 +109,10 @@ func (l *Lanes) enqueue(k key, c *call) error {
 	if l.closed {
 		return ErrClosed
 	}
+	if l.config.Alone {
+		l.running.Go(func() { l.runAlone(k, c) })
+		return nil
+	}
 	if ln, ok := l.lanes[k]; ok {
 		if len(ln.queue) >= l.config.QueueMax {
 			return ErrBusy
@@ -136,6 +142,16 @@ func (l *Lanes) run(ln *lane) {
 			return
 		}
 	}
+}
+
+// runAlone carries out one call in its own transaction.
+func (l *Lanes) runAlone(k key, c *call) {
+	if err := l.turns.Acquire(l.stop, 1); err != nil {
+		c.done <- ErrClosed
+		return
+	}
+	defer l.turns.Release(1)
+	l.process(k, []*call{c}, ledgerdb.WaitForLocks)
 }
 
 // take removes the next batch from a lane's queue. A lane with nothing to do ends.
