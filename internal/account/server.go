@@ -79,14 +79,24 @@ func (s *Server) parseProvider(ctx context.Context, req *settlementv1.PutProvide
 	if req.PermitSeconds != nil {
 		settings.Policy.PermitSeconds = req.GetPermitSeconds()
 	}
+	if settings.BudgetPeriod == ledger.NoPeriod {
+		if settings.TimeZone != "" {
+			return settings, invalidZone("goes with a budget period of a day or a month")
+		}
+		return settings, nil
+	}
 	known, err := s.reader.TimeZoneExists(ctx, settings.TimeZone)
 	if err != nil {
 		return settings, err
 	}
 	if !known {
-		return settings, &ledger.Error{Kind: ledger.Invalid, Field: "time_zone", Message: "is not a time zone that PostgreSQL knows"}
+		return settings, invalidZone("is not a time zone that PostgreSQL knows")
 	}
 	return settings, nil
+}
+
+func invalidZone(text string) error {
+	return &ledger.Error{Kind: ledger.Invalid, Field: "time_zone", Message: text}
 }
 
 // PutBudget sets the limit of a provider's current period.

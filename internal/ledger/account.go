@@ -65,6 +65,14 @@ func (g Grant) EventKey() string {
 	return eventKey("grant", string(g.Account), word, g.ID)
 }
 
+// field is what the request calls the amount.
+func (g Grant) field() string {
+	if g.Unit == FreeAttempts {
+		return "attempts"
+	}
+	return "credits"
+}
+
 // Keys names the rows that the call needs.
 func (g Grant) Keys() Keys {
 	return Keys{Accounts: []AccountID{g.Account}, EventKeys: []string{g.EventKey()}}
@@ -85,13 +93,13 @@ func (b *Book) Grant(g Grant) (GrantAnswer, error) {
 	}
 	if e := b.entries.get(g.EventKey()); e != nil {
 		if e.granted() != g.Amount {
-			return GrantAnswer{}, exists("amount", "grant %s gave %d", g.ID, e.granted())
+			return GrantAnswer{}, exists(g.field(), "grant %s gave %d", g.ID, e.granted())
 		}
 		return GrantAnswer{Account: *a, Entry: *e, Replayed: true}, nil
 	}
 	balance := a.balance(g.Unit)
 	if g.Amount > AmountMax-balance.Available-balance.Held {
-		return GrantAnswer{}, precondition("amount", "the balance would exceed %d", int64(AmountMax))
+		return GrantAnswer{}, precondition(g.field(), "the balance would exceed %d", int64(AmountMax))
 	}
 	before := *balance
 	balance.Available += g.Amount

@@ -131,8 +131,10 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Ambiguous tells whether an error of a round trip that carried COMMIT leaves open if the transaction stands. It does not when
 // the server answered with an error of a statement, or when nothing was sent.
+//
+// Ask it about the first error of the round trip: pgx.BeginFunc returns the error of its own rollback instead.
 func Ambiguous(err error) bool {
-	if err == nil || pgconn.SafeToRetry(err) || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) {
+	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) {
 		return false
 	}
 	var pg *pgconn.PgError
@@ -140,7 +142,9 @@ func Ambiguous(err error) bool {
 		// FATAL and PANIC end the connection and may come while a flushed COMMIT still waits for its standby.
 		return pg.SeverityUnlocalized != "ERROR" && pg.Severity != "ERROR"
 	}
-	return true
+	// "conn closed" claims that nothing was sent, but pgx also says so when the connection broke under a batch of the
+	// exec and simple modes: it drops the first error there.
+	return errors.Is(err, pgconn.ErrConnClosed) || !pgconn.SafeToRetry(err)
 }
 
 // pause waits about d, unless the context ends first.

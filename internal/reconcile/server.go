@@ -19,7 +19,9 @@ type Server struct {
 }
 
 // New makes the service.
-func New(lanes *lane.Lanes, reader *ledgerdb.Reader) *Server { return &Server{lanes: lanes, reader: reader} }
+func New(lanes *lane.Lanes, reader *ledgerdb.Reader) *Server {
+	return &Server{lanes: lanes, reader: reader}
+}
 
 // Reconcile takes evidence about one line.
 func (s *Server) Reconcile(ctx context.Context, req *settlementv1.ReconcileRequest) (*settlementv1.ReconcileResponse, error) {

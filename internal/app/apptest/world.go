@@ -35,7 +35,7 @@ func (s *Service) PutProvider(t testing.TB, change ...func(*settlementv1.PutProv
 	t.Helper()
 	req := &settlementv1.PutProviderRequest{
 		TenantId: Tenant, ProviderId: Provider, Currency: Currency, Enabled: true, NotReceivedAfterSeconds: 60,
-		BudgetPeriod: settlementv1.BudgetPeriod_BUDGET_PERIOD_NONE, TimeZone: "UTC", BudgetLimitMicros: Limit,
+		BudgetPeriod: settlementv1.BudgetPeriod_BUDGET_PERIOD_NONE, BudgetLimitMicros: Limit,
 	}
 	for _, f := range change {
 		f(req)

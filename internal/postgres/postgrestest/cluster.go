@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,3 +133,6 @@ func Dir(t testing.TB) string {
 	})
 	return filepath.Join(dir, "pg")
 }
+
+// literal quotes a value for a statement that takes no parameters.
+func literal(v string) string { return "'" + strings.ReplaceAll(v, "'", "''") + "'" }
