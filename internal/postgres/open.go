@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -74,6 +75,9 @@ func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	} else {
 		maps.Copy(conn.RuntimeParams, settings)
 	}
+	if c.Kind == Ledger {
+		cfg.BeforeConnect = withoutCancel
+	}
 	pool, err := newPool(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -83,6 +87,28 @@ func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	return pool, nil
+}
+
+// withoutCancel takes a connection's means to cancel its statement once it is made. pgx asks the server to cancel whenever a
+// connection breaks or its context ends, and a COMMIT that waits for its standby takes that for "do not wait": the
+// transaction would look committed and be lost with the server. The statements of the ledger end by their own short timeouts.
+func withoutCancel(_ context.Context, conn *pgx.ConnConfig) error {
+	dial, made := conn.DialFunc, new(atomic.Bool)
+	conn.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if made.Load() {
+			return nil, errors.New("postgres: a statement of the ledger is not cancelled")
+		}
+		return dial(ctx, network, address)
+	}
+	after := conn.AfterConnect
+	conn.AfterConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
+		made.Store(true)
+		if after != nil {
+			return after(ctx, pg)
+		}
+		return nil
+	}
+	return nil
 }
 
 // newPool makes the pool that drops its connections when one of them turns out to be read-only.
