@@ -69,9 +69,14 @@ func up(ctx context.Context, db *sql.DB, files fs.FS) (Migrated, error) {
 		return Migrated{From: from, To: from}, newer(from, want)
 	}
 	results, err := provider.Up(ctx)
+	var partial *goose.PartialError
+	if errors.As(err, &partial) {
+		results = partial.Applied
+	}
 	done := Migrated{From: from, To: from}
 	for _, r := range results {
 		done.Applied = append(done.Applied, r.Source.Path)
+		done.To = r.Source.Version
 	}
 	if err != nil {
 		return done, fmt.Errorf("postgres: migrate: %w; the file that failed left nothing behind, so mend the cause and run it again", err)

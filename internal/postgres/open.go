@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -139,7 +140,7 @@ func (c Config) settings() (map[string]string, error) {
 		"default_transaction_isolation": "read committed",
 	}
 	if c.Schema != "" {
-		s["search_path"] = pgx.Identifier{c.Schema}.Sanitize()
+		s["search_path"] = identifier(c.Schema)
 	}
 	switch c.Kind {
 	case Ledger:
@@ -157,6 +158,16 @@ func (c Config) settings() (map[string]string, error) {
 		return nil, errors.New("postgres: Config.Kind must be Ledger or Read")
 	}
 	return s, nil
+}
+
+var plain = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// identifier quotes a name where it must be, as somebody who writes it by hand would.
+func identifier(name string) string {
+	if plain.MatchString(name) {
+		return name
+	}
+	return pgx.Identifier{name}.Sanitize()
 }
 
 // check connects once, so that a wrong address is found at the start and not by the first caller, and compares the settings
@@ -187,7 +198,7 @@ func check(ctx context.Context, pool *pgxpool.Pool, c Config, want map[string]st
 		}
 		if is != wanted {
 			return fmt.Errorf("postgres: %s is %q behind the pooler and must be %q: ALTER ROLE %s SET %s = '%s'",
-				name, is, wanted, pgx.Identifier{conn.Conn().Config().User}.Sanitize(), name, wanted)
+				name, is, wanted, identifier(conn.Conn().Config().User), name, wanted)
 		}
 	}
 	return nil
