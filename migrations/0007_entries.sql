@@ -21,7 +21,7 @@ CREATE TABLE entries (
     detail              jsonb,
     created_at          timestamptz NOT NULL,
 
-    PRIMARY KEY (tenant_id, event_key),
+    CONSTRAINT every_event_happens_once PRIMARY KEY (tenant_id, event_key),
     FOREIGN KEY (tenant_id, account_id) REFERENCES accounts,
     FOREIGN KEY (tenant_id, reservation_id) REFERENCES reservations,
     CONSTRAINT event_type_is_known CHECK (event_type = ANY (

@@ -1,0 +1,96 @@
+package ledgerdb
+
+import (
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+)
+
+// presentRow is a row that exists, whoever has it locked.
+type presentRow struct {
+	table   string
+	id      string
+	account ledger.AccountID // of a reservation
+	period  time.Time        // of a budget
+}
+
+func (l *load) readPresent(rows pgx.Rows) error {
+	for rows.Next() {
+		var p presentRow
+		if err := rows.Scan(&p.table, &p.id, (*nullText)(&p.account), (*nullTime)(&p.period)); err != nil {
+			return err
+		}
+		l.present = append(l.present, p)
+	}
+	return nil
+}
+
+// takeBlocked finds what exists and was not locked, and takes the reservations out of the rows that lack a row they need. A row that
+// somebody inserted a moment ago looks the same, and waiting for it is right too.
+func (l *load) takeBlocked() Blocked {
+	if l.patience == WaitForLocks {
+		return Blocked{}
+	}
+	b := Blocked{
+		Reservations: map[ledger.ReservationID]ledger.AccountID{},
+		Accounts:     map[ledger.AccountID]bool{},
+		Providers:    map[ledger.ProviderID]bool{},
+	}
+	locked := l.locked()
+	l.rows.Reservations = slices.DeleteFunc(l.rows.Reservations, func(r ledger.Reservation) bool {
+		complete := locked.accounts[r.Asked.Account] && locked.providers[r.Asked.Provider] && locked.budgets[r.BudgetKey()]
+		if !complete {
+			b.Reservations[r.ID] = r.Asked.Account
+		}
+		return !complete
+	})
+	for _, p := range l.present {
+		switch p.table {
+		case "reservation":
+			if id := ledger.ReservationID(p.id); !locked.reservations[id] {
+				b.Reservations[id] = p.account
+			}
+		case "account":
+			if id := ledger.AccountID(p.id); !locked.accounts[id] {
+				b.Accounts[id] = true
+			}
+		case "provider":
+			if id := ledger.ProviderID(p.id); !locked.providers[id] {
+				b.Providers[id] = true
+			}
+		case "budget":
+			if k := (ledger.BudgetKey{Provider: ledger.ProviderID(p.id), PeriodStart: p.period}); !locked.budgets[k] {
+				b.Providers[k.Provider] = true
+			}
+		}
+	}
+	return b
+}
+
+// locked are the rows of a batch by key.
+type locked struct {
+	reservations map[ledger.ReservationID]bool
+	accounts     map[ledger.AccountID]bool
+	providers    map[ledger.ProviderID]bool
+	budgets      map[ledger.BudgetKey]bool
+}
+
+func (l *load) locked() locked {
+	return locked{
+		reservations: keySet(l.rows.Reservations, func(r *ledger.Reservation) ledger.ReservationID { return r.ID }),
+		accounts:     keySet(l.rows.Accounts, func(a *ledger.Account) ledger.AccountID { return a.ID }),
+		providers:    keySet(l.rows.Providers, func(p *ledger.Provider) ledger.ProviderID { return p.ID }),
+		budgets:      keySet(l.rows.Budgets, func(b *ledger.Budget) ledger.BudgetKey { return b.Key }),
+	}
+}
+
+func keySet[R any, K comparable](rows []R, key func(*R) K) map[K]bool {
+	set := make(map[K]bool, len(rows))
+	for i := range rows {
+		set[key(&rows[i])] = true
+	}
+	return set
+}

@@ -1,0 +1,167 @@
+package ledgerdb
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// column maps one column of a table to a field of its row R. All rows of a statement travel as one array for each column.
+type column[R any] struct {
+	name   string
+	kind   string        // the SQL type of the array's elements
+	cast   string        // from kind to the type of the column, where it is another one
+	dest   func(*R) any  // where a value of the column is scanned to; NULL scans as the zero value
+	values func([]R) any // the array of a statement's rows
+}
+
+// text is a column that is never NULL.
+func text[R any](name string, field func(*R) *string) column[R] {
+	return column[R]{
+		name: name, kind: "text",
+		dest:   func(r *R) any { return (*nullText)(field(r)) },
+		values: func(rows []R) any { return array(rows, func(r *R) string { return *field(r) }) },
+	}
+}
+
+// optional is a text column whose NULL is the empty string.
+func optional[R any](name string, field func(*R) *string) column[R] {
+	c := text(name, field)
+	c.values = func(rows []R) any {
+		return nullable(rows, func(r *R) pgtype.Text { return pgtype.Text{String: *field(r), Valid: *field(r) != ""} })
+	}
+	return c
+}
+
+// bigint is a column that is never NULL.
+func bigint[R any](name string, field func(*R) *int64) column[R] {
+	return column[R]{
+		name: name, kind: "bigint",
+		dest:   func(r *R) any { return (*nullInt)(field(r)) },
+		values: func(rows []R) any { return array(rows, func(r *R) int64 { return *field(r) }) },
+	}
+}
+
+// optionalBigint is a column whose NULL is a nil pointer.
+func optionalBigint[R any, N ~int64](name string, field func(*R) **N) column[R] {
+	return column[R]{
+		name: name, kind: "bigint",
+		dest: func(r *R) any { return field(r) },
+		values: func(rows []R) any {
+			return nullable(rows, func(r *R) pgtype.Int8 {
+				if p := *field(r); p != nil {
+					return pgtype.Int8{Int64: int64(*p), Valid: true}
+				}
+				return pgtype.Int8{}
+			})
+		},
+	}
+}
+
+// bigintWhen is a column that is NULL in rows where it has no meaning.
+func bigintWhen[R any](name string, field func(*R) *int64, meant func(*R) bool) column[R] {
+	c := bigint(name, field)
+	c.values = func(rows []R) any {
+		return nullable(rows, func(r *R) pgtype.Int8 { return pgtype.Int8{Int64: *field(r), Valid: meant(r)} })
+	}
+	return c
+}
+
+// integerWhen is a 32-bit column that is NULL in rows where it has no meaning.
+func integerWhen[R any](name string, field func(*R) *int32, meant func(*R) bool) column[R] {
+	return column[R]{
+		name: name, kind: "integer",
+		dest: func(r *R) any { return (*nullInt32)(field(r)) },
+		values: func(rows []R) any {
+			return nullable(rows, func(r *R) pgtype.Int4 { return pgtype.Int4{Int32: *field(r), Valid: meant(r)} })
+		},
+	}
+}
+
+// boolean is a column that is never NULL.
+func boolean[R any](name string, field func(*R) *bool) column[R] {
+	return column[R]{
+		name: name, kind: "boolean",
+		dest:   func(r *R) any { return field(r) },
+		values: func(rows []R) any { return array(rows, func(r *R) bool { return *field(r) }) },
+	}
+}
+
+// timestamp is a column that is never NULL. Times are UTC, in microseconds, as the database keeps them.
+func timestamp[R any](name string, field func(*R) *time.Time) column[R] {
+	return column[R]{
+		name: name, kind: "timestamptz",
+		dest:   func(r *R) any { return (*nullTime)(field(r)) },
+		values: func(rows []R) any { return array(rows, func(r *R) time.Time { return *field(r) }) },
+	}
+}
+
+// optionalTimestamp is a column whose NULL is the zero time.
+func optionalTimestamp[R any](name string, field func(*R) *time.Time) column[R] {
+	c := timestamp(name, field)
+	c.values = func(rows []R) any {
+		return nullable(rows, func(r *R) pgtype.Timestamptz { return pgtype.Timestamptz{Time: *field(r), Valid: !field(r).IsZero()} })
+	}
+	return c
+}
+
+// encoded is a column whose value travels as text; the empty text is NULL.
+func encoded[R any](name, sqlType string, dest func(*R) any, encode func(*R) string) column[R] {
+	return column[R]{
+		name: name, kind: "text", cast: sqlType, dest: dest,
+		values: func(rows []R) any {
+			return nullable(rows, func(r *R) pgtype.Text {
+				s := encode(r)
+				return pgtype.Text{String: s, Valid: s != ""}
+			})
+		},
+	}
+}
+
+func array[R, V any](rows []R, value func(*R) V) []V {
+	values := make([]V, len(rows))
+	for i := range rows {
+		values[i] = value(&rows[i])
+	}
+	return values
+}
+
+func nullable[R, V any](rows []R, value func(*R) V) pgtype.FlatArray[V] {
+	return pgtype.FlatArray[V](array(rows, value))
+}
+
+// Scanners that take NULL for the zero value.
+type (
+	nullText  string
+	nullInt   int64
+	nullInt32 int32
+	nullTime  time.Time
+)
+
+// ScanText implements pgtype.TextScanner.
+func (s *nullText) ScanText(v pgtype.Text) error {
+	*s = nullText(v.String)
+	return nil
+}
+
+// ScanInt64 implements pgtype.Int64Scanner.
+func (n *nullInt) ScanInt64(v pgtype.Int8) error {
+	*n = nullInt(v.Int64)
+	return nil
+}
+
+// ScanInt64 implements pgtype.Int64Scanner.
+func (n *nullInt32) ScanInt64(v pgtype.Int8) error {
+	*n = nullInt32(v.Int64)
+	return nil
+}
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (t *nullTime) ScanTimestamptz(v pgtype.Timestamptz) error {
+	if !v.Valid {
+		*t = nullTime{}
+		return nil
+	}
+	*t = nullTime(v.Time.UTC())
+	return nil
+}

@@ -1,0 +1,121 @@
+package ledgerdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+	"github.com/settlementd/settlementd/internal/postgres"
+)
+
+// InDoubtError says that COMMIT was sent and its answer never came: the transaction may stand, and may even still be on its way. Ask
+// [Store.Fate] about XID until it is decided, and never commit again.
+type InDoubtError struct {
+	XID uint64
+	Err error
+}
+
+// Error tells which transaction is in doubt.
+func (e *InDoubtError) Error() string {
+	return fmt.Sprintf("ledgerdb: the answer to COMMIT of transaction %d was lost: %v", e.XID, e.Err)
+}
+
+// Unwrap returns the error that took the answer's place.
+func (e *InDoubtError) Unwrap() error { return e.Err }
+
+// errRolledBack is COMMIT's answer to a transaction that had failed before.
+var errRolledBack = errors.New("ledgerdb: the server answered COMMIT with ROLLBACK")
+
+// Commit writes what the book's calls have changed and commits, in one round trip. Where nothing has changed it rolls back, which costs
+// no flush. Either way the transaction is over and the connection given back.
+//
+// An *InDoubtError means that the transaction may stand. Any other error means that nothing of it does.
+func (b *Batch) Commit(ctx context.Context) error {
+	defer b.Rollback()
+	changes := b.Book.Changes()
+	if changes.Empty() {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("ledgerdb: commit: %w", err)
+	}
+	var batch pgx.Batch
+	b.queueWrites(&batch, &changes)
+	batch.Queue("COMMIT")
+	err := b.sendCommit(ctx, &batch)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errRolledBack) || !postgres.Ambiguous(err):
+		return fmt.Errorf("ledgerdb: commit: %w", err)
+	default:
+		return &InDoubtError{XID: b.XID, Err: err}
+	}
+}
+
+// sendCommit returns the first error of the writes or of COMMIT, which is the last of the batch.
+func (b *Batch) sendCommit(ctx context.Context, batch *pgx.Batch) error {
+	results := b.conn.SendBatch(ctx, batch)
+	for range batch.Len() - 1 {
+		if _, err := results.Exec(); err != nil {
+			_ = results.Close()
+			return err
+		}
+	}
+	tag, err := results.Exec()
+	closed := results.Close()
+	switch {
+	case err != nil:
+		return err
+	case tag.String() == "COMMIT":
+		return nil // durable, whatever becomes of the connection
+	case closed != nil:
+		return closed
+	default:
+		return errRolledBack
+	}
+}
+
+// Save writes what the book has changed inside the transaction that it was loaded in.
+func (l *Loaded) Save(ctx context.Context, tx pgx.Tx) error {
+	changes := l.Book.Changes()
+	if changes.Empty() {
+		return nil
+	}
+	var batch pgx.Batch
+	l.queueWrites(&batch, &changes)
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("ledgerdb: save: %w", err)
+	}
+	return nil
+}
+
+// queueWrites adds one statement a table for each kind of change. The order of the tables is that of their foreign keys and of the locks;
+// rows come sorted, and entries in the order of the calls.
+func (l *Loaded) queueWrites(b *pgx.Batch, c *ledger.Changes) {
+	accounts.queueInsert(b, l.tenant, c.Accounts.Inserted)
+	accounts.queueUpdate(b, l.tenant, c.Accounts.Updated)
+	providers.queueInsert(b, l.tenant, c.Providers.Inserted)
+	providers.queueUpdate(b, l.tenant, c.Providers.Updated)
+	budgets.queueInsert(b, l.tenant, c.Budgets.Inserted)
+	budgets.queueUpdate(b, l.tenant, c.Budgets.Updated)
+	reservations.queueInsert(b, l.tenant, rowsOf(c.Reservations.Inserted, newReservationRow))
+	reservations.queueUpdate(b, l.tenant, rowsOf(c.Reservations.Updated, newReservationRow), l.previous(c.Reservations.Updated))
+	lines.queueInsert(b, l.tenant, c.Lines.Inserted)
+	lines.queueUpdate(b, l.tenant, c.Lines.Updated)
+	entries.queueInsert(b, l.tenant, rowsOf(c.Entries, newEntryRow))
+	exceptions.queueUpdate(b, l.tenant, rowsOf(c.Exceptions.Updated, newExceptionRow))
+	exceptions.queueInsert(b, l.tenant, rowsOf(c.Filed, newExceptionRow))
+}
+
+// previous are the revisions that the reservations had when they were loaded.
+func (l *Loaded) previous(updated []ledger.Reservation) []int64 {
+	return array(updated, func(r *ledger.Reservation) int64 { return int64(l.revisions[r.ID]) })
+}
+
+func rowsOf[V, R any](values []V, row func(V) R) []R {
+	return array(values, func(v *V) R { return row(*v) })
+}

@@ -1,0 +1,181 @@
+package ledgerdb
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+)
+
+// sender is a connection or a transaction.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// load reads the rows of one batch. Every statement sees what was committed before it began: so first come the locks, each statement
+// reading the rows that it locks, and then the rows that those locks protect.
+type load struct {
+	tenant   string
+	patience Patience
+	sql      lockStatements
+
+	reservationIDs, accountIDs, providerIDs, requestKeys, tasks, eventKeys, exceptionIDs []string
+
+	batch pgx.Batch
+	reads []func(pgx.Rows) error // one for each statement, in their order
+
+	rows         ledger.Rows
+	present      []presentRow
+	tenantExists bool
+	xid          uint64
+}
+
+func newLoad(tenant ledger.TenantID, keys ledger.Keys, patience Patience) *load {
+	return &load{
+		tenant: string(tenant), patience: patience, sql: lockStatementsFor(patience),
+		reservationIDs: sorted(keys.Reservations), accountIDs: sorted(keys.Accounts), providerIDs: sorted(keys.Providers),
+		requestKeys: sorted(keys.RequestKeys), tasks: sorted(keys.Tasks), eventKeys: sorted(keys.EventKeys),
+		exceptionIDs: sorted(keys.Exceptions),
+		rows:         ledger.Rows{Periods: map[ledger.ProviderID]time.Time{}},
+	}
+}
+
+// sorted returns each id once, in the order in which rows are locked: that of bytes.
+func sorted[K ~string](ids []K) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = string(id)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// run sends everything in one round trip and reads the answers.
+func (l *load) run(ctx context.Context, conn sender) (Loaded, error) {
+	l.queueLocks()
+	l.queueReads()
+	if err := l.send(ctx, conn); err != nil {
+		return Loaded{}, err
+	}
+	loaded := Loaded{
+		Blocked: l.takeBlocked(), TenantExists: l.tenantExists, XID: l.xid, tenant: l.tenant,
+		revisions: make(map[ledger.ReservationID]int32, len(l.rows.Reservations)),
+	}
+	for i := range l.rows.Reservations {
+		r := &l.rows.Reservations[i]
+		loaded.revisions[r.ID] = r.Revision
+	}
+	loaded.Book = ledger.Open(l.rows)
+	return loaded, nil
+}
+
+func (l *load) send(ctx context.Context, conn sender) error {
+	results := conn.SendBatch(ctx, &l.batch)
+	for _, read := range l.reads {
+		rows, err := results.Query()
+		if err == nil {
+			err = read(rows)
+			rows.Close()
+		}
+		if err == nil {
+			err = rows.Err()
+		}
+		if err != nil {
+			_ = results.Close()
+			return err
+		}
+	}
+	return results.Close()
+}
+
+func (l *load) queue(sql string, read func(pgx.Rows) error, args ...any) {
+	l.batch.Queue(sql, args...)
+	l.reads = append(l.reads, read)
+}
+
+func nothing(pgx.Rows) error { return nil }
+
+// queueLocks locks in the order that all transactions follow. Statements without keys are left out.
+func (l *load) queueLocks() {
+	ofReservations := len(l.reservationIDs) > 0
+	if ofReservations {
+		l.queue(l.sql.reservations, l.readReservations, l.tenant, l.reservationIDs)
+	}
+	if ofReservations || len(l.accountIDs) > 0 {
+		l.queue(l.sql.accounts, into(accounts, &l.rows.Accounts), l.tenant, l.reservationIDs, l.accountIDs)
+	}
+	if ofReservations || len(l.providerIDs) > 0 {
+		l.queue(l.sql.providers, into(providers, &l.rows.Providers), l.tenant, l.reservationIDs, l.providerIDs)
+		l.queue(l.sql.budgets, into(budgets, &l.rows.Budgets), l.tenant, l.reservationIDs, l.providerIDs)
+	}
+	if len(l.exceptionIDs) > 0 {
+		l.queue(lockExceptions, l.readExceptions, l.tenant, l.exceptionIDs)
+	}
+}
+
+// queueReads reads what the locks protect, and last the clock.
+func (l *load) queueReads() {
+	if l.patience != WaitForLocks && len(l.reservationIDs)+len(l.accountIDs) > 0 {
+		l.queue(presentAccounts, l.readPresent, l.tenant, l.reservationIDs, l.accountIDs)
+	}
+	if l.patience == SkipLocked && len(l.providerIDs) > 0 {
+		l.queue(presentProviders, l.readPresent, l.tenant, l.providerIDs)
+	}
+	if len(l.reservationIDs)+len(l.requestKeys)+len(l.tasks) > 0 {
+		l.queue(readLines, l.readLines, l.tenant, l.reservationIDs, l.requestKeys, l.tasks)
+	}
+	if len(l.eventKeys) > 0 {
+		l.queue(readEntries, l.readEntries, l.tenant, l.eventKeys)
+	}
+	l.queue(readClock, l.readClock, l.tenant, l.providerIDs)
+}
+
+// into reads a statement's rows of a table.
+func into[R any](t *table[R], to *[]R) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*to, err = t.collect(rows)
+		return err
+	}
+}
+
+func (l *load) readReservations(rows pgx.Rows) error {
+	found, err := reservations.collect(rows)
+	l.rows.Reservations = array(found, (*reservationRow).reservation)
+	return err
+}
+
+func (l *load) readExceptions(rows pgx.Rows) error {
+	found, err := exceptions.collect(rows)
+	l.rows.Exceptions = array(found, (*exceptionRow).exception)
+	return err
+}
+
+func (l *load) readLines(rows pgx.Rows) error {
+	found, err := lines.collect(rows)
+	l.rows.Lines = inOrderOfPermits(found)
+	return err
+}
+
+func (l *load) readEntries(rows pgx.Rows) (err error) {
+	l.rows.Entries, err = collectEntries(rows)
+	return err
+}
+
+// readClock reads one moment: the time, the start of each named provider's budget period as of that time, and the transaction's id.
+func (l *load) readClock(rows pgx.Rows) error {
+	for rows.Next() {
+		var provider nullText
+		var now, period nullTime
+		if err := rows.Scan(&now, &l.xid, &l.tenantExists, &provider, &period); err != nil {
+			return err
+		}
+		l.rows.Now = time.Time(now)
+		if provider != "" {
+			l.rows.Periods[ledger.ProviderID(provider)] = time.Time(period)
+		}
+	}
+	return nil
+}

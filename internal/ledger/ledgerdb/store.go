@@ -1,0 +1,93 @@
+package ledgerdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+	"github.com/settlementd/settlementd/internal/postgres"
+)
+
+// Store runs batches of one tenant's calls against the ledger's tables.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// New makes a store over the pool whose connections have their plans pinned.
+func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+
+// Loaded are the rows that a transaction has locked for the calls of one tenant.
+type Loaded struct {
+	Book         *ledger.Book
+	Blocked      Blocked // rows that are not in the book because another transaction has them locked
+	TenantExists bool
+	XID          uint64 // of the transaction, for asking what became of it
+
+	tenant    string
+	revisions map[ledger.ReservationID]int32 // as they were loaded
+}
+
+// Batch is an open transaction with the rows that its calls need. It ends with Commit or Rollback, which give its connection back.
+type Batch struct {
+	Loaded
+	conn *pgxpool.Conn
+}
+
+// Begin opens a transaction of one tenant, locks and reads the rows that the keys name, and then the clock, in one round trip. Rows that
+// are locked by others are waited for or left out, as patience says. An error leaves nothing open.
+func (s *Store) Begin(ctx context.Context, tenant ledger.TenantID, keys ledger.Keys, patience Patience) (*Batch, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ledgerdb: begin: %w", err)
+	}
+	b := &Batch{conn: conn}
+	l := newLoad(tenant, keys, patience)
+	l.queue("BEGIN ISOLATION LEVEL READ COMMITTED", nothing)
+	if b.Loaded, err = l.run(ctx, conn.Conn()); err != nil {
+		b.Rollback()
+		return nil, fmt.Errorf("ledgerdb: begin: %w", err)
+	}
+	return b, nil
+}
+
+// Load locks and reads the rows that the keys name inside a transaction that is open already: one of this tenant only, and READ COMMITTED.
+// It waits for every lock. What the book then changes is written by Save.
+func Load(ctx context.Context, tx pgx.Tx, tenant ledger.TenantID, keys ledger.Keys) (*Loaded, error) {
+	loaded, err := newLoad(tenant, keys, WaitForLocks).run(ctx, tx)
+	if err != nil {
+		return nil, fmt.Errorf("ledgerdb: load: %w", err)
+	}
+	return &loaded, nil
+}
+
+// Fate asks the server once what became of a transaction.
+func (s *Store) Fate(ctx context.Context, xid uint64) (postgres.Status, error) {
+	return postgres.XactStatus(ctx, s.pool, xid)
+}
+
+// rollbackTime bounds a ROLLBACK. A connection that cannot roll back is closed, which rolls back as well.
+const rollbackTime = 5 * time.Second
+
+// Rollback ends the transaction without a trace and gives its connection back. It does so whatever became of the caller, and does
+// nothing after the transaction has ended.
+func (b *Batch) Rollback() {
+	if b.conn == nil {
+		return
+	}
+	if !b.conn.Conn().IsClosed() && b.conn.Conn().PgConn().TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.Background(), rollbackTime)
+		defer cancel()
+		_, _ = b.conn.Exec(ctx, "ROLLBACK")
+	}
+	b.release()
+}
+
+// release gives the connection back. The pool closes it if a transaction is still open on it.
+func (b *Batch) release() {
+	b.conn.Release()
+	b.conn = nil
+}
