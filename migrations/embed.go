@@ -5,5 +5,5 @@ import "embed"
 
 // FS holds the files.
 //
-//go:embed *
+//go:embed *.sql
 var FS embed.FS

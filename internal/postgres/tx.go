@@ -67,10 +67,7 @@ func again(err error) bool {
 func settle(ctx context.Context, pool *pgxpool.Pool, xid uint64) Status {
 	ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()
-	status, err := Decide(ctx, pool, xid)
-	if err != nil {
-		return Unknown
-	}
+	status, _ := Decide(ctx, pool, xid) // with an error it is the last one seen
 	return status
 }
 

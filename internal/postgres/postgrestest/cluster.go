@@ -3,7 +3,6 @@ package postgrestest
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/settlementd/settlementd/internal/postgres"
 	"github.com/settlementd/settlementd/internal/postgres/embedded"
+	"github.com/settlementd/settlementd/migrations"
 )
 
 const (
@@ -68,7 +68,7 @@ var shared = sync.OnceValues(func() (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{server: server}
-	return c, c.migrate(ctx, migrationFiles())
+	return c, c.migrate(ctx)
 })
 
 // reachable makes a folder that the server's user can enter although we are root: what os.MkdirTemp makes is closed to others.
@@ -84,14 +84,12 @@ func reachable() (string, error) {
 }
 
 // migrate makes the template. Nobody may connect to it afterwards, since it could not be copied meanwhile.
-func (c *cluster) migrate(ctx context.Context, files fs.FS) error {
+func (c *cluster) migrate(ctx context.Context) error {
 	if err := c.exec(ctx, "CREATE DATABASE "+template); err != nil {
 		return err
 	}
-	if files != nil {
-		if _, err := postgres.Migrate(ctx, c.server.DSN(embedded.Superuser, template), "", files); err != nil {
-			return err
-		}
+	if _, err := postgres.Migrate(ctx, c.server.DSN(embedded.Superuser, template), "", migrations.FS); err != nil {
+		return err
 	}
 	return c.exec(ctx, "ALTER DATABASE "+template+" WITH ALLOW_CONNECTIONS false IS_TEMPLATE true")
 }

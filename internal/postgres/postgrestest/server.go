@@ -33,7 +33,7 @@ func NewServer(t testing.TB, more map[string]string) *Server {
 	s.Start()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	if err := s.cluster.migrate(ctx, migrationFiles()); err != nil {
+	if err := s.cluster.migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return s
