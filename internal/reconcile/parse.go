@@ -29,7 +29,7 @@ func parse(req *settlementv1.ReconcileRequest) (ledger.Proof, error) {
 		in.Kind, in.Task = ledger.ProofSucceeded, ledger.TaskID(e.Succeeded.GetProviderTaskId())
 		in.Cost, in.OutputCheck = wire.ToMoney(e.Succeeded.GetCost()), wire.EvidenceOutputChecks.Word(e.Succeeded.GetOutputCheck())
 	case *settlementv1.Evidence_Failed:
-		in.Kind, in.Task, in.Reason = ledger.ProofFailed, ledger.TaskID(e.Failed.GetProviderTaskId()), e.Failed.GetCode()
+		in.Kind, in.Task = ledger.ProofFailed, ledger.TaskID(e.Failed.GetProviderTaskId())
 		in.Cost = wire.ToMoney(e.Failed.GetCost())
 	case *settlementv1.Evidence_CostConfirmed:
 		in.Kind, in.Cost = ledger.ProofCostConfirmed, wire.ToMoney(e.CostConfirmed.GetCost())
