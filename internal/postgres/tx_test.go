@@ -21,7 +21,9 @@ func written(t *testing.T) *postgrestest.DB {
 	return db
 }
 
-func stands(db *postgrestest.DB) int { return postgrestest.Value[int](db, "SELECT count(*) FROM written") }
+func stands(db *postgrestest.DB) int {
+	return postgrestest.Value[int](db, "SELECT count(*) FROM written")
+}
 
 func write(ctx context.Context, tx pgx.Tx, n int) error {
 	_, err := tx.Exec(ctx, "INSERT INTO written VALUES ($1)", n)

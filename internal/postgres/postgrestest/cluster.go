@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,11 +31,12 @@ var settings = map[string]string{
 	"max_connections":                 "300",
 	"max_wal_senders":                 "0",
 	"wal_level":                       "minimal",
-	"max_wal_size":                    "4GB",
+	"max_wal_size":                    "512MB",
 	"checkpoint_timeout":              "1h",
 	"autovacuum_max_workers":          "1",
 	"max_parallel_workers_per_gather": "0",
 	"jit":                             "off",
+	"dynamic_shared_memory_type":      "mmap", // a killed server leaves nothing outside of its folder
 }
 
 func icuLocale() string {
@@ -57,7 +56,7 @@ type cluster struct {
 var shared = sync.OnceValues(func() (*cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	dir, err := reachable()
+	dir, err := reachable(memory())
 	if err != nil {
 		return nil, err
 	}
@@ -70,18 +69,6 @@ var shared = sync.OnceValues(func() (*cluster, error) {
 	c := &cluster{server: server}
 	return c, c.migrate(ctx)
 })
-
-// reachable makes a folder that the server's user can enter although we are root: what os.MkdirTemp makes is closed to others.
-func reachable() (string, error) {
-	dir, err := os.MkdirTemp("", "settlementd-test-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.Chmod(dir, 0o711); err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
-}
 
 // migrate makes the template. Nobody may connect to it afterwards, since it could not be copied meanwhile.
 func (c *cluster) migrate(ctx context.Context) error {
@@ -97,7 +84,7 @@ func (c *cluster) migrate(ctx context.Context) error {
 // create copies the template and returns the name of the copy.
 func (c *cluster) create(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("test_%d", c.count.Add(1))
-	return name, c.exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template))
+	return name, c.exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY", name, template))
 }
 
 func (c *cluster) drop(ctx context.Context, name string) error {
@@ -115,21 +102,6 @@ func (c *cluster) exec(ctx context.Context, sql string) error {
 		return fmt.Errorf("postgrestest: %s: %w", sql, err)
 	}
 	return nil
-}
-
-// Dir is a folder for a test that starts a server by itself: t.TempDir is closed to the server's user when we are root.
-func Dir(t testing.TB) string {
-	t.Helper()
-	dir, err := reachable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("postgrestest: remove the folder: %v", err)
-		}
-	})
-	return filepath.Join(dir, "pg")
 }
 
 // literal quotes a value for a statement that takes no parameters.
