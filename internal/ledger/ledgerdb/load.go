@@ -147,9 +147,8 @@ func (l *load) readReservations(rows pgx.Rows) error {
 	return err
 }
 
-func (l *load) readExceptions(rows pgx.Rows) error {
-	found, err := exceptions.collect(rows)
-	l.rows.Exceptions = array(found, (*exceptionRow).exception)
+func (l *load) readExceptions(rows pgx.Rows) (err error) {
+	l.rows.Exceptions, err = collectExceptions(rows)
 	return err
 }
 

@@ -1,7 +1,9 @@
 package ledgerdb
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
@@ -111,4 +113,11 @@ func (w *world) reserve(in ledger.Reserve) ledger.ReserveAnswer {
 func (w *world) settle(in ledger.Settlement) ledger.Answer {
 	w.t.Helper()
 	return must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Settle(in) })
+}
+
+// turnClock puts the database's clock forward.
+func (w *world) turnClock(by time.Duration) {
+	w.t.Helper()
+	w.db.Exec(fmt.Sprintf(`CREATE OR REPLACE FUNCTION settlement_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+		RETURN clock_timestamp() + interval '%d microseconds'`, by.Microseconds()))
 }
