@@ -12,10 +12,17 @@ func (r *reader) readChapters() {
 	}
 }
 
-// readCells reads the sections of every chapter, and then looks for what is missing.
+// cellHead is the head of every table of cells.
+var cellHead = []string{"situations", "answer", "what moves"}
+
+// everyCall is the title of the section whose rows hold for each call of a chapter that does not say otherwise.
+const everyCall = "every call"
+
+// readCells reads the sections of every chapter, fills in what holds for every call, and then looks for what is missing.
 func (r *reader) readCells() {
 	seen := map[string]int{}
 	inside := map[string]bool{}
+	shared := map[string][]row{}
 	var chapter *Chapter
 	for _, s := range r.page {
 		if name, found := strings.CutPrefix(s.title, "Chapter: "); found && s.level == 2 {
@@ -24,10 +31,35 @@ func (r *reader) readCells() {
 			}
 			continue
 		}
-		if s.level == 4 && chapter != nil {
+		switch {
+		case s.level != 4 || chapter == nil:
+		case s.title == everyCall:
+			shared[chapter.Name] = r.rowsOf(s, cellHead...)
+		default:
 			r.readSection(s, chapter, seen)
 		}
 	}
+	for i := range r.table.Chapters {
+		r.share(&r.table.Chapters[i], shared[r.table.Chapters[i].Name], seen)
+	}
+	r.findMissing(inside, seen)
+}
+
+// share gives the rows that hold for every call to those calls that have none of their own.
+func (r *reader) share(chapter *Chapter, rows []row, seen map[string]int) {
+	for _, w := range rows {
+		for _, situation := range r.expand(w.line, w.cells[0]) {
+			for _, call := range chapter.Calls {
+				if seen[call.Name+"/"+situation.Name] == 0 {
+					r.readCell(chapter, call, situation, w, seen)
+				}
+			}
+		}
+	}
+}
+
+// findMissing complains of chapters that are not there, calls without a section, and calls without a cell.
+func (r *reader) findMissing(inside map[string]bool, seen map[string]int) {
 	used := map[*Call]bool{}
 	for _, c := range r.table.Chapters {
 		if !inside[c.Name] {
@@ -35,7 +67,11 @@ func (r *reader) readCells() {
 		}
 		for _, call := range c.Calls {
 			used[call] = true
-			r.findMissing(call, c, seen)
+			for _, s := range c.Situations {
+				if seen[call.Name+"/"+s.Name] == 0 {
+					r.complain(call.line, "the cell %s/%s is missing", call.Name, s.Name)
+				}
+			}
 		}
 	}
 	for _, call := range r.table.Calls {
@@ -55,14 +91,6 @@ func (r *reader) chapterNamed(s section, name string) *Chapter {
 	return nil
 }
 
-func (r *reader) findMissing(call *Call, c Chapter, seen map[string]int) {
-	for _, s := range c.Situations {
-		if seen[call.Name+"/"+s.Name] == 0 {
-			r.complain(call.line, "the cell %s/%s is missing", call.Name, s.Name)
-		}
-	}
-}
-
 // readSection reads the table of the calls that a heading names.
 func (r *reader) readSection(s section, chapter *Chapter, seen map[string]int) {
 	var calls []*Call
@@ -75,7 +103,7 @@ func (r *reader) readSection(s section, chapter *Chapter, seen map[string]int) {
 		calls = append(calls, call)
 		chapter.Calls = append(chapter.Calls, call)
 	}
-	for _, w := range r.rowsOf(s, "situations", "answer", "what moves") {
+	for _, w := range r.rowsOf(s, cellHead...) {
 		for _, situation := range r.expand(w.line, w.cells[0]) {
 			if !slices.Contains(chapter.Situations, situation) {
 				r.complain(w.line, "%q is not a situation of this chapter", situation.Name)

@@ -6,7 +6,7 @@ type Table struct {
 	Situations []*Situation // in the order of the page, each after the one it comes from
 	Calls      []*Call
 	Chapters   []Chapter
-	Cells      []Cell // in the order of the page
+	Cells      []Cell
 }
 
 // A Chapter is a set of situations and the calls that have a section in it.

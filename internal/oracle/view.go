@@ -43,11 +43,19 @@ const (
 // Parts are those that a view can show.
 var Parts = []Part{Key, First, NewKey, Check, NewCheck}
 
-// Cost, Task, Permit, Resent and Evidence name what a view shows of a line beside its knowledge, which has the name of the part.
-func (p Part) Cost() string     { return string(p) + ".cost" }
-func (p Part) Task() string     { return string(p) + ".task" }
-func (p Part) Permit() string   { return string(p) + ".permit" }
-func (p Part) Resent() string   { return string(p) + ".resent" }
+// Cost is the name of what the line cost, in micros. Its knowledge has the name of the part alone.
+func (p Part) Cost() string { return string(p) + ".cost" }
+
+// Task is the name of whether the provider's task id is known.
+func (p Part) Task() string { return string(p) + ".task" }
+
+// Permit is the name of the end of the line's permit.
+func (p Part) Permit() string { return string(p) + ".permit" }
+
+// Resent is the name of whether the line was sent again under its own key.
+func (p Part) Resent() string { return string(p) + ".resent" }
+
+// Evidence is the name of whether evidence that decided nothing is kept on the line.
 func (p Part) Evidence() string { return string(p) + ".evidence" }
 
 // isTime tells the names whose values are seconds from now in a row of the page.
