@@ -40,7 +40,11 @@ func child(dir string) {
 // spawn starts a child and returns it with its server's process id, or with its error.
 func spawn(t *testing.T, dir string) (cmd *exec.Cmd, pid int, problem string) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0])
+	return spawnCmd(t, exec.Command(os.Args[0]), dir)
+}
+
+func spawnCmd(t *testing.T, cmd *exec.Cmd, dir string) (_ *exec.Cmd, pid int, problem string) {
+	t.Helper()
 	cmd.Env = append(os.Environ(), childEnv+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
