@@ -25,10 +25,8 @@ func (r *reader) readCells() {
 	shared := map[string][]row{}
 	var chapter *Chapter
 	for _, s := range r.page {
-		if name, found := strings.CutPrefix(s.title, "Chapter: "); found && s.level == 2 {
-			if chapter = r.chapterNamed(s, name); chapter != nil {
-				inside[name] = true
-			}
+		if s.level <= 2 {
+			chapter = r.chapterNamed(s, inside)
 			continue
 		}
 		switch {
@@ -81,9 +79,15 @@ func (r *reader) findMissing(inside map[string]bool, seen map[string]int) {
 	}
 }
 
-func (r *reader) chapterNamed(s section, name string) *Chapter {
+// chapterNamed is the chapter that a heading begins, or nil when it begins something else.
+func (r *reader) chapterNamed(s section, inside map[string]bool) *Chapter {
+	name, found := strings.CutPrefix(s.title, "Chapter: ")
+	if !found {
+		return nil
+	}
 	for i := range r.table.Chapters {
 		if r.table.Chapters[i].Name == name {
+			inside[name] = true
 			return &r.table.Chapters[i]
 		}
 	}

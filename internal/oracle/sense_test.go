@@ -57,7 +57,7 @@ func unsettled(v oracle.View) bool {
 	return slices.ContainsFunc(known(v), func(k string) bool { return unresolved(k) || k == "SUCCEEDED" })
 }
 
-func nothingMovesWithoutAChange(cell oracle.Cell, before, after oracle.View) string {
+func nothingMovesWithoutAChange(cell oracle.Cell, before, _ oracle.View) string {
 	moved := 0
 	for name, value := range cell.Moves.Changes {
 		if before[name] == value && name != oracle.Deadline && !strings.HasSuffix(name, ".permit") {
