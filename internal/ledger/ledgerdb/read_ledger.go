@@ -20,28 +20,42 @@ func (r *Reader) Ledger(ctx context.Context, tenant ledger.TenantID, account led
 	return found, err
 }
 
-// AccountBalances are an account's balances of both units.
+// Entry returns the entry under an event key.
+func (r *Reader) Entry(ctx context.Context, tenant ledger.TenantID, eventKey string) (ledger.Entry, error) {
+	found, err := list(ctx, r, tenant, collectEntries, readEntries, string(tenant), []string{eventKey})
+	if err == nil && len(found) == 0 {
+		err = missing("", "entry %s", eventKey)
+	}
+	if err != nil {
+		return ledger.Entry{}, err
+	}
+	return found[0], nil
+}
+
+// AccountBalances are an account's balances of both units, and the last entry that they count.
 type AccountBalances struct {
 	Credits      ledger.Balance
 	FreeAttempts ledger.Balance
+	Entry        int64
 }
 
 // BalanceAsOf returns an account's balances right after an entry, from the ledger alone.
 func (r *Reader) BalanceAsOf(ctx context.Context, tenant ledger.TenantID, account ledger.AccountID, entry int64) (AccountBalances, error) {
 	type balance struct {
-		unit ledger.Unit
+		unit  ledger.Unit
+		entry int64
 		ledger.Balance
 	}
 	collect := func(rows pgx.Rows) ([]balance, error) {
 		return pgx.CollectRows(rows, func(row pgx.CollectableRow) (b balance, err error) {
-			return b, row.Scan((*string)(&b.unit), &b.Available, &b.Held)
+			return b, row.Scan((*string)(&b.unit), &b.entry, &b.Available, &b.Held)
 		})
 	}
 	found, err := list(ctx, r, tenant, collect, `
-		SELECT u.unit, coalesce(e.available_after, 0), coalesce(e.held_after, 0)
+		SELECT u.unit, coalesce(e.entry_id, 0), coalesce(e.available_after, 0), coalesce(e.held_after, 0)
 		FROM accounts a CROSS JOIN (VALUES ('CREDITS'), ('FREE_ATTEMPTS')) u (unit)
 		LEFT JOIN LATERAL (
-			SELECT t.available_after, t.held_after FROM entries t
+			SELECT t.entry_id, t.available_after, t.held_after FROM entries t
 			WHERE t.tenant_id = $1 AND t.account_id = $2 AND t.unit IS NOT NULL AND t.unit = u.unit AND t.entry_id <= $3
 			ORDER BY t.entry_id DESC LIMIT 1) e ON true
 		WHERE a.tenant_id = $1 AND a.account_id = $2`, string(tenant), string(account), entry)
@@ -53,6 +67,7 @@ func (r *Reader) BalanceAsOf(ctx context.Context, tenant ledger.TenantID, accoun
 	}
 	var balances AccountBalances
 	for _, b := range found {
+		balances.Entry = max(balances.Entry, b.entry)
 		if b.unit == ledger.FreeAttempts {
 			balances.FreeAttempts = b.Balance
 		} else {

@@ -117,8 +117,14 @@ func (r *Reader) Provider(ctx context.Context, tenant ledger.TenantID, id ledger
 		"SELECT "+providers.columns("t")+" FROM providers t WHERE t.tenant_id = $1 AND t.provider_id = $2", string(tenant), string(id))
 }
 
-// Budget returns the budget of a provider's current period. One that nothing was taken from yet has the provider's default limit.
-func (r *Reader) Budget(ctx context.Context, tenant ledger.TenantID, id ledger.ProviderID) (ledger.Budget, error) {
+// Budget returns the budget of a provider's current period, or of the one that starts at start where that is not zero. A current one that
+// nothing was taken from yet has the provider's default limit.
+func (r *Reader) Budget(ctx context.Context, tenant ledger.TenantID, id ledger.ProviderID, start time.Time) (ledger.Budget, error) {
+	if !start.IsZero() {
+		return one(ctx, r, budgets, missing("period_start", "a budget of provider %s from %s", id, start.Format(time.RFC3339)),
+			"SELECT "+budgets.columns("t")+" FROM budgets t WHERE t.tenant_id = $1 AND t.provider_id = $2 AND t.period_start = $3",
+			string(tenant), string(id), start)
+	}
 	return one(ctx, r, budgets, missing("provider_id", "provider %s", id), `
 		SELECT p.provider_id, k.period_start, coalesce(b.limit_micros, p.budget_limit_micros), coalesce(b.held_micros, 0), coalesce(b.spent_micros, 0)
 		FROM providers p

@@ -209,12 +209,12 @@ func TestTheBudgetOfAPeriodYetToBegin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := NewReader(w.db.Read())
-	empty, err := r.Budget(t.Context(), tenant, provider)
+	empty, err := r.Budget(t.Context(), tenant, provider, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.reserve(reserveOf("r1", ""))
-	taken, err := r.Budget(t.Context(), tenant, provider)
+	taken, err := r.Budget(t.Context(), tenant, provider, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,92 @@
+package ledgerdb
+
+import (
+	"testing"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+)
+
+// newHistory is a world in which much has happened: r1 completed at a charge, its cost put right by an operator; r2 failed with its cost
+// unknown; r3 is uncertain; r4 has no permit; r5 took a free attempt and was rejected; r6 resumed after a request that was not received;
+// r7 was accepted after its check.
+func newHistory(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	usd := func(m ledger.Micros) *ledger.Money { return &ledger.Money{Micros: m, Currency: "USD"} }
+	charge := ledger.Amount(7)
+
+	w.reserve(reserveOf("r1", "k1"))
+	completed := ledger.Settlement{
+		Reservation: "r1", Key: "k1", Observer: ledger.ByPoll, Task: "t1", Cost: usd(37), OutputCheck: ledger.CheckNotRequired,
+		Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeCompleted, Charge: &charge},
+	}
+	w.settle(completed)
+	completed.Cost = usd(40)
+	conflict := w.settle(completed).Exceptions[0]
+	resolve := ledger.Resolve{Exception: conflict.ID, Reservation: "r1", As: ledger.ExceptionApplied, Reason: "invoice 7"}
+	must(w, resolve.Keys(), func(b *ledger.Book) (ledger.ResolveAnswer, error) { return b.Resolve(resolve) })
+
+	w.reserve(reserveOf("r2", "k2"))
+	w.settle(ledger.Settlement{
+		Reservation: "r2", Key: "k2", Observer: ledger.ByCallback, Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeProviderFailed, Code: "boom"},
+	})
+
+	w.reserve(reserveOf("r3", "k3"))
+	w.report(ledger.Report{Reservation: "r3", Key: "k3", Knowledge: ledger.LineUncertain, Cause: "timeout"})
+	labelled := reserveOf("r4", "")
+	ttl := int64(900)
+	labelled.Asked.Labels, labelled.Asked.TTLSeconds = map[string]string{"team": `"a", \b`}, &ttl
+	w.reserve(labelled)
+
+	free := reserveOf("r5", "k5")
+	free.Asked.Funding = ledger.Funding{Kind: ledger.FundFreeAttempt}
+	w.reserve(free)
+	w.settle(ledger.Settlement{
+		Reservation: "r5", Key: "k5", Observer: ledger.ByWorker, Cost: usd(12),
+		Outcome: ledger.SettledOutcome{Kind: ledger.OutcomePolicyRejected, Stage: ledger.OutputStage, Categories: []string{`a "b"`, `c\d`, ""}},
+	})
+
+	w.reserve(reserveOf("r6", "k6"))
+	w.report(ledger.Report{Reservation: "r6", Key: "k6", Knowledge: ledger.LineNotSent, Token: "token-k6"})
+	w.permit(ledger.BeginSubmission{Reservation: "r6", Key: "k6b", Token: "t", Kind: ledger.Generation})
+	w.permit(ledger.BeginSubmission{Reservation: "r6", Key: "k6b", Token: "t", Kind: ledger.Generation, Resend: true})
+
+	w.reserve(reserveOf("r7", ""))
+	w.permit(ledger.BeginSubmission{
+		Reservation: "r7", Key: "c7", Token: "t", Kind: ledger.Moderation, Stage: ledger.InputStage, CheckTimeoutSeconds: 60,
+	})
+	w.permit(ledger.BeginSubmission{Reservation: "r7", Key: "k7", Token: "t", Kind: ledger.Generation})
+	w.report(ledger.Report{Reservation: "r7", Key: "k7", Knowledge: ledger.LineAccepted, Task: "t7"})
+	w.reconcile(ledger.Proof{
+		Reservation: "r7", Key: "k7", Kind: ledger.ProofStillUnknown, Reason: "running", Source: ledger.Source{Kind: "poll", Reference: "#1"},
+	})
+	w.settle(ledger.Settlement{
+		Reservation: "r7", CheckKey: "c7", Observer: ledger.ByFrontend, Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeCancelled, Cause: "bored"},
+	})
+	return w
+}
+
+func (w *world) report(in ledger.Report) ledger.Answer {
+	w.t.Helper()
+	return must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Report(in) })
+}
+
+func (w *world) permit(in ledger.BeginSubmission) ledger.PermitAnswer {
+	w.t.Helper()
+	return must(w, in.Keys(), func(b *ledger.Book) (ledger.PermitAnswer, error) { return b.BeginSubmission(in) })
+}
+
+func (w *world) reconcile(in ledger.Proof) ledger.Answer {
+	w.t.Helper()
+	return must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Reconcile(in) })
+}
+
+// verify returns what is broken in the world's tenant.
+func (w *world) verify() []Finding {
+	w.t.Helper()
+	found, err := Verify(w.t.Context(), w.db.Read(), tenant)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
+}
