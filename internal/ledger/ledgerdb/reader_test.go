@@ -40,7 +40,7 @@ func TestWhatIsAbsentIsNotFound(t *testing.T) {
 	reads := map[string]func(tenant ledger.TenantID) error{
 		"account_id":     func(tn ledger.TenantID) error { _, err := r.Account(ctx, tn, "x"); return err },
 		"provider_id":    func(tn ledger.TenantID) error { _, err := r.Provider(ctx, tn, "x"); return err },
-		"budget":         func(tn ledger.TenantID) error { _, err := r.Budget(ctx, tn, "x"); return err },
+		"budget":         func(tn ledger.TenantID) error { _, err := r.Budget(ctx, tn, "x", time.Time{}); return err },
 		"reservation_id": func(tn ledger.TenantID) error { _, err := r.Reservation(ctx, tn, "x"); return err },
 		"exception_id":   func(tn ledger.TenantID) error { _, err := r.Exception(ctx, tn, "x"); return err },
 		"ledger":         func(tn ledger.TenantID) error { _, err := r.Ledger(ctx, tn, "x", 0, 10); return err },
@@ -193,7 +193,7 @@ func TestTheLedgerOfAnAccountTellsEveryBalance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(AccountBalances{ledger.Balance{Available: 99_990, Held: 10}, ledger.Balance{Available: 100_000}}, held); diff != "" {
+	if diff := cmp.Diff(AccountBalances{ledger.Balance{Available: 99_990, Held: 10}, ledger.Balance{Available: 100_000}, found[2].ID}, held); diff != "" {
 		t.Error(diff)
 	}
 	rest, err := r.Ledger(ctx, tenant, account, found[1].ID, 1)
