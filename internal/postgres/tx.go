@@ -71,16 +71,20 @@ func settle(ctx context.Context, pool *pgxpool.Pool, xid uint64) Status {
 	return status
 }
 
-// runTx is one try: begin, fn, commit.
-func runTx(ctx context.Context, pool *pgxpool.Pool, opts TxOptions, fn func(context.Context, pgx.Tx) error) error {
+func (o TxOptions) begin() pgx.TxOptions {
 	begin := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
-	if opts.Snapshot {
+	if o.Snapshot {
 		begin.IsoLevel = pgx.RepeatableRead
 	}
-	if opts.ReadOnly {
+	if o.ReadOnly {
 		begin.AccessMode = pgx.ReadOnly
 	}
-	tx, err := pool.BeginTx(ctx, begin)
+	return begin
+}
+
+// runTx is one try: begin, fn, commit.
+func runTx(ctx context.Context, pool *pgxpool.Pool, opts TxOptions, fn func(context.Context, pgx.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, opts.begin())
 	if err != nil {
 		return fmt.Errorf("postgres: begin: %w", err)
 	}

@@ -73,7 +73,8 @@ func XactStatus(ctx context.Context, pool *pgxpool.Pool, xid uint64) (Status, er
 }
 
 // Decide waits until a transaction is over, through lost connections and restarts of the server, as long as ctx lives. An
-// error means that ctx ended first; the status with it is the last one seen.
+// error means that ctx ended first; the status with it is the last one seen. While COMMITs hang they may hold every connection
+// of the ledger's pool, so ask through the pool for reads.
 func Decide(ctx context.Context, pool *pgxpool.Pool, xid uint64) (Status, error) {
 	wait, last := 5*time.Millisecond, Unknown
 	for {

@@ -112,6 +112,7 @@ func folder(t *testing.T) string {
 }
 
 func TestDataOutlivesStopKillAndRestart(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := start(t, Options{Dir: dir})
 	value(t, s, "CREATE TABLE kept (n int)")
@@ -136,6 +137,7 @@ func TestDataOutlivesStopKillAndRestart(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Dir: folder(t), Settings: map[string]string{"shared_buffers": "16MB", "max_connections": "17"}})
 	for sql, want := range map[string]string{
 		"SHOW shared_buffers":   "16MB",
@@ -153,6 +155,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestICUCollatesByLanguage(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Dir: folder(t), ICULocale: "en-US", FsyncOff: true})
 	if got := value(t, s, "SELECT ('a' < 'B')::text"); got != "true" {
 		t.Error("the cluster sorts by bytes")
@@ -163,6 +166,7 @@ func TestICUCollatesByLanguage(t *testing.T) {
 }
 
 func TestKilledProgramLeavesNoServer(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	cmd, pid, problem := spawn(t, dir)
 	if problem != "" {
@@ -188,6 +192,7 @@ func TestKilledProgramLeavesNoServer(t *testing.T) {
 }
 
 func TestFolderOfAnotherProgram(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := start(t, Options{Dir: dir})
 	_, _, problem := spawn(t, dir)

@@ -19,7 +19,10 @@ func initialize(ctx context.Context, bin string, place layout, o Options, who *u
 		return err
 	}
 	args := []string{"-D", unfinished, "-U", Superuser, "-A", "trust", "-E", "UTF8", "--locale=" + systemLocale(),
-		"--no-instructions", "--no-sync"}
+		"--no-instructions"}
+	if o.FsyncOff {
+		args = append(args, "--no-sync")
+	}
 	if o.ICULocale != "" {
 		args = append(args, "--locale-provider=icu", "--icu-locale="+o.ICULocale)
 	}

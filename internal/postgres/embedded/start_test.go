@@ -16,6 +16,7 @@ import (
 )
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	for name, c := range map[string]struct {
 		options Options
@@ -38,6 +39,7 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestStartEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -53,6 +55,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 }
 
 func TestAnotherVersionIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	data := filepath.Join(dir, dataFolder)
 	if err := os.MkdirAll(data, 0o755); err != nil {
@@ -68,6 +71,7 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 }
 
 func TestAStalePIDFileOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := start(t, Options{Dir: dir})
 	if err := s.Kill(); err != nil {
@@ -86,6 +90,7 @@ func TestAStalePIDFileOfAnotherProcess(t *testing.T) {
 }
 
 func TestFoldersWithStrangeAndLongNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{`it's a \folder\`, strings.Repeat("long/", 40)} {
 		dir := filepath.Join(folder(t), name)
 		s := start(t, Options{Dir: dir})
@@ -121,6 +126,7 @@ func private(t *testing.T, path string) {
 }
 
 func TestASocketFolderOfSomebodyElseIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	if err := os.MkdirAll(filepath.Join(dir, "socket"), 0o755); err != nil {
 		t.Fatal(err)
@@ -135,6 +141,7 @@ func TestASocketFolderOfSomebodyElseIsRefused(t *testing.T) {
 }
 
 func TestTheServersUserMustReachTheFolder(t *testing.T) {
+	t.Parallel()
 	above := filepath.Dir(folder(t))
 	dir := filepath.Join(above, "closed", "data")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -154,6 +161,7 @@ func TestTheServersUserMustReachTheFolder(t *testing.T) {
 }
 
 func TestEphemeralIsRemoved(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := start(t, Options{Dir: dir, FsyncOff: true, Ephemeral: true})
 	value(t, s, "SELECT 1::text")
@@ -166,6 +174,7 @@ func TestEphemeralIsRemoved(t *testing.T) {
 }
 
 func TestDoneTellsOfACrash(t *testing.T) {
+	t.Parallel()
 	s := start(t, Options{Dir: folder(t)})
 	select {
 	case <-s.Done():
@@ -183,6 +192,7 @@ func TestDoneTellsOfACrash(t *testing.T) {
 
 // TestAsAnotherUser is the way of those who are not root; those who are become somebody else for it.
 func TestAsAnotherUser(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Dir(folder(t))
 	cmd := exec.Command(os.Args[0])
 	if os.Geteuid() == 0 {
