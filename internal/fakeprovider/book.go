@@ -51,9 +51,9 @@ type record struct {
 
 // accepted is work that a key names, and stays the same for the key while the idempotency window lasts.
 type accepted struct {
-	at   time.Time
-	body [sha256.Size]byte
-	task *task // nil for a check
+	at      time.Time
+	content [sha256.Size]byte
+	task    *task // nil for a check
 }
 
 func newBook(o Options) *book {

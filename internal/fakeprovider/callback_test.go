@@ -3,6 +3,7 @@ package fakeprovider_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -156,6 +157,7 @@ func TestACallbackThatCannotBeSent(t *testing.T) {
 func TestCloseStopsACallbackUnderWay(t *testing.T) {
 	arrived := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does net/http notice that the sender has left
 		close(arrived)
 		<-r.Context().Done()
 	}))

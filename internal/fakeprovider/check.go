@@ -9,7 +9,7 @@ import (
 )
 
 // check plays one POST of a check.
-func (b *book) check(key string, body [sha256.Size]byte) plan {
+func (b *book) check(key string, content [sha256.Size]byte) plan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.record(b.checks, key)
@@ -24,12 +24,12 @@ func (b *book) check(key string, body [sha256.Size]byte) plan {
 	r.steps++
 	b.count(r, func(c *Counters) { c.Received++ })
 	return b.play(r, answer, time.Duration(script.HoldMillis)*time.Millisecond, func() plan {
-		return b.judge(r, script, body)
+		return b.judge(r, script, content)
 	})
 }
 
 // judge gives the verdict and bills it, unless the key was checked already: then it says the verdict of the script again.
-func (b *book) judge(r *record, script CheckScript, body [sha256.Size]byte) plan {
+func (b *book) judge(r *record, script CheckScript, content [sha256.Size]byte) plan {
 	cost := orElse(script.CostMicros, b.o.CheckCost)
 	message := verdictMessage{RequestKey: r.key, Verdict: verdictPass, Categories: script.Categories}
 	if len(script.Categories) > 0 {
@@ -40,12 +40,12 @@ func (b *book) judge(r *record, script CheckScript, body [sha256.Size]byte) plan
 		message.CostMicros, message.Currency = &told, b.o.Currency
 	}
 	if standing, ok := b.standing(r); ok {
-		return b.again(r, standing, body, message, http.StatusOK)
+		return b.again(r, standing, content, message, http.StatusOK)
 	}
 	if !b.charge(r, "", cost, 0) {
 		return full()
 	}
-	r.work = []accepted{{at: b.o.Clock.Now(), body: body}}
+	r.work = []accepted{{at: b.o.Clock.Now(), content: content}}
 	b.count(r, func(c *Counters) { c.Paid++ })
 	return plan{status: http.StatusOK, body: message}
 }

@@ -37,7 +37,7 @@ func (s *Server) controlRoutes(mux *http.ServeMux) {
 }
 
 func (s *Server) script(w http.ResponseWriter, r *http.Request, into any, set func(key string) error) {
-	if _, err := readJSON(w, r, into); err != nil {
+	if err := readJSON(w, r, into); err != nil {
 		respond(w, invalid(err))
 		return
 	}

@@ -27,12 +27,15 @@
 //	curl http://127.0.0.1:8089/v1/usage
 //	curl 'http://127.0.0.1:8089/v1/usage?format=csv'
 //
-// A generation answers 202 {"task_id", "request_key", "status"}; with "callback_url" in the request, an http URL of this machine, the end of
-// the task is posted there as {"callback_id", "task_id", "request_key", "status", "code", "cost_micros", "currency"}. A status, and a look-up, which finds the newest task of a key, answer the same fields without
-// the first; a failed task has a code, and a cost that is absent is unknown. A check answers
-// {"request_key", "verdict": "pass" or "reject", "categories", "cost_micros", "currency"}. Errors are {"error": {"code", "message"}}, a refusal's with
-// cost_micros and currency. The statement lists every charge with request_key, provider_task_id, cost (CSV) or cost_micros (JSON),
-// and currency. All costs are micros of the currency.
+// What they answer; a cost that is absent is unknown, and every cost is in micros of its currency:
+//
+//   - a generation: 202 {"task_id", "request_key", "status": "pending"}
+//   - a status, and a look-up, which finds the newest task of a key: 200 {"task_id", "request_key", "status", "code", "cost_micros",
+//     "currency"}, or 404; the status is pending, succeeded or failed, and only a failed task has a code
+//   - a callback, posted to the generation's "callback_url", an http URL of this machine: the same and "callback_id"
+//   - a check: 200 {"request_key", "verdict", "categories", "cost_micros", "currency"}; the verdict is pass or reject
+//   - the statement, a line for each charge: request_key, provider_task_id (of a generation), cost_micros (JSON) or cost (CSV), currency
+//   - an error: {"error": {"code", "message"}}, and in a refusal also cost_micros and currency
 //
 // # Scripts and controls
 //
@@ -43,7 +46,8 @@
 //
 //	curl -X PUT 'http://127.0.0.1:8089/control/generations?key=K2' -d '{"answers": ["cut_after", "answer"], "not_found_polls": 2, "cost_micros": 90}'
 //
-// A refusal that costs nothing; a task that fails after two polls and is billed all the same; one that runs until it is finished, and calls back twice:
+// A refusal that costs nothing; a task that fails after two polls and is billed all the same; one that runs until it is finished,
+// and then calls back twice:
 //
 //	curl -X PUT 'http://127.0.0.1:8089/control/generations?key=K3' -d '{"answers": ["refuse"], "refusal": {"status": 422, "code": "content_policy"}}'
 //	curl -X PUT 'http://127.0.0.1:8089/control/generations?key=K4' -d '{"end": "failed", "pending_polls": 2, "cost_micros": 37}'
@@ -55,8 +59,8 @@
 //	curl -X PUT 'http://127.0.0.1:8089/control/checks?key=C2' -d '{"answers": ["error_before", "garbage"]}'
 //	curl -X PUT 'http://127.0.0.1:8089/control/checks?key=C3' -d '{"categories": ["violence"]}'
 //
-// Release what is held (what hangs is cut), finish a pending task, deliver one more callback (a status that is not the task's makes it lie), read the counters of a
-// key and of all, forget everything:
+// Release what is held (what hangs is cut), finish a pending task, deliver one more callback (a status that is not the task's makes
+// it lie), read the counters of a key and of all, forget everything:
 //
 //	curl -X POST 'http://127.0.0.1:8089/control/release?key=K1'
 //	curl -X POST 'http://127.0.0.1:8089/control/finish?key=K1&status=succeeded'

@@ -9,7 +9,7 @@ import (
 )
 
 // submit plays one POST of a generation.
-func (b *book) submit(key string, g Generation, body [sha256.Size]byte) plan {
+func (b *book) submit(key string, g Generation, content [sha256.Size]byte) plan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.record(b.generations, key)
@@ -27,14 +27,14 @@ func (b *book) submit(key string, g Generation, body [sha256.Size]byte) plan {
 		return b.refuse(r, script)
 	}
 	return b.play(r, answer, time.Duration(script.HoldMillis)*time.Millisecond, func() plan {
-		return b.accept(r, script, g, body)
+		return b.accept(r, script, g, content)
 	})
 }
 
 // accept makes a task and bills it, unless the key names one already.
-func (b *book) accept(r *record, script GenerationScript, g Generation, body [sha256.Size]byte) plan {
+func (b *book) accept(r *record, script GenerationScript, g Generation, content [sha256.Size]byte) plan {
 	if standing, ok := b.standing(r); ok {
-		return b.again(r, standing, body, taskMessage{TaskID: standing.taskID(), RequestKey: r.key, Status: TaskPending}, http.StatusAccepted)
+		return b.again(r, standing, content, taskMessage{TaskID: standing.task.id, RequestKey: r.key, Status: TaskPending}, http.StatusAccepted)
 	}
 	t := newTask(r, script, g)
 	cost := orElse(script.CostMicros, b.o.GenerationCost)
@@ -46,7 +46,7 @@ func (b *book) accept(r *record, script GenerationScript, g Generation, body [sh
 		t.told = &told
 	}
 	b.tasks[t.id] = t
-	r.work = append(r.work, accepted{at: b.o.Clock.Now(), body: body, task: t})
+	r.work = append(r.work, accepted{at: b.o.Clock.Now(), content: content, task: t})
 	b.count(r, func(c *Counters) { c.Paid++ })
 	p := plan{status: http.StatusAccepted, body: taskMessage{TaskID: t.id, RequestKey: t.key, Status: TaskPending}}
 	switch {
@@ -58,16 +58,9 @@ func (b *book) accept(r *record, script GenerationScript, g Generation, body [sh
 	return p
 }
 
-func (a accepted) taskID() string {
-	if a.task == nil {
-		return ""
-	}
-	return a.task.id
-}
-
 // again answers a key that names accepted work already. It bills nothing.
-func (b *book) again(r *record, standing accepted, body [sha256.Size]byte, message any, status int) plan {
-	if standing.body != body {
+func (b *book) again(r *record, standing accepted, content [sha256.Size]byte, message any, status int) plan {
+	if standing.content != content {
 		return faulty(http.StatusConflict, "idempotency_key_reused", "the key names other work already")
 	}
 	b.count(r, func(c *Counters) { c.Replayed++ })

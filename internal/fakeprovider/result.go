@@ -42,7 +42,8 @@ type Cost struct {
 	Currency     string
 }
 
-// Submission is what one POST of a generation taught: Accepted with the task, Refused with the code, NotSent, or Uncertain with the cause.
+// Submission is what one POST of a generation taught: Accepted with the task, Refused with the code, NotSent, or Uncertain with the
+// cause. It speaks of that POST only: a resend that is refused says nothing of the POST before it.
 type Submission struct {
 	Fact   Fact
 	TaskID string
@@ -51,7 +52,8 @@ type Submission struct {
 	Cause  Cause
 }
 
-// Observation is what a status, a look-up or a callback taught: Pending, Succeeded or Failed with task and key, NotFound, or Unknown with the cause.
+// Observation is what a status, a look-up or a callback taught: Pending, Succeeded or Failed with task and key, NotFound, or Unknown
+// with the cause.
 type Observation struct {
 	Fact   Fact
 	Key    string

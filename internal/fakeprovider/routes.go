@@ -86,50 +86,57 @@ func respond(w http.ResponseWriter, p plan) {
 	if p.replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	body, raw := []byte(nil), false
-	if text, ok := p.body.(string); ok {
-		body, raw = []byte(text), true
-	}
-	if !raw {
-		var err error
-		if body, err = json.Marshal(p.body); err != nil {
-			panic(fmt.Sprintf("a message that is not JSON: %v", err))
-		}
-	}
+	body := encode(p.body)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.status)
 	_, _ = w.Write(body) // the sender may be gone
 	_ = http.NewResponseController(w).Flush()
 }
 
-// paid reads the key and the body of a paid POST. The sum tells other work under the same key apart.
+// encode passes garbage on as it is.
+func encode(body any) []byte {
+	if garbage, ok := body.(string); ok {
+		return []byte(garbage)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Sprintf("a message of ours that is not JSON: %v", err))
+	}
+	return text
+}
+
+// paid reads the key and the body of a paid POST. The sum, of the content and not of its encoding, tells other work under the
+// same key apart.
 func paid(w http.ResponseWriter, r *http.Request, into any) (key string, sum [sha256.Size]byte, err error) {
 	keys := r.Header.Values(idempotencyKey)
 	if len(keys) != 1 || !validName(keys[0]) {
 		return "", sum, fmt.Errorf("header %s: want one, of 1 to 128 printable ASCII characters without space", idempotencyKey)
 	}
-	body, err := readJSON(w, r, into)
-	return keys[0], sha256.Sum256(body), err
+	if err := readJSON(w, r, into); err != nil {
+		return "", sum, err
+	}
+	content, err := json.Marshal(into)
+	return keys[0], sha256.Sum256(content), err
 }
 
 // readJSON reads the whole body, because only then does net/http notice that a sender has left.
-func readJSON(w http.ResponseWriter, r *http.Request, into any) ([]byte, error) {
+func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(5 * time.Second))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	if err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+		return fmt.Errorf("body: %w", err)
 	}
 	_ = connection.SetReadDeadline(time.Time{})
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+		return fmt.Errorf("body: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("body: want one JSON object and nothing behind it")
+		return errors.New("body: want one JSON object and nothing behind it")
 	}
-	return body, nil
+	return nil
 }
 
 func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) {
