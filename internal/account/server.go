@@ -138,8 +138,13 @@ func (s *Server) GrantFreeAttempts(ctx context.Context, req *settlementv1.GrantF
 	return &settlementv1.GrantFreeAttemptsResponse{Account: respondAccount(&a.Account), Entry: respondEntry(&a.Entry), Replayed: a.Replayed}, nil
 }
 
+// grant adds to an account. Once the grant stands, a failure to read its entry back is safe to retry: the retry is a replay.
 func (s *Server) grant(ctx context.Context, tenant string, g ledger.Grant) (ledger.GrantAnswer, error) {
-	return lane.Do(ctx, s.lanes, ledger.TenantID(tenant), g.Keys(), func(b *ledger.Book) (ledger.GrantAnswer, error) {
+	a, err := lane.Do(ctx, s.lanes, ledger.TenantID(tenant), g.Keys(), func(b *ledger.Book) (ledger.GrantAnswer, error) {
 		return b.Grant(g)
 	})
+	if err == nil && !a.Replayed { // the database has given the entry its id by now
+		a.Entry, err = s.reader.Entry(ctx, ledger.TenantID(tenant), a.Entry.EventKey)
+	}
+	return a, err
 }
