@@ -3,14 +3,27 @@ package main
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"runtime/debug"
+	"slices"
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
+
+	"github.com/settlementd/settlementd/internal/app"
 )
 
 // parse reads the command line twice: first for the name of the configuration file, then with that file's settings behind the flags.
-func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
+func (c *cli) parse(args []string) (*kong.Context, error) {
+	parser, err := kong.New(c,
+		kong.Name("settlementd"),
+		kong.Description("Reservation and settlement of paid AI generations on PostgreSQL."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.Vars{"version": "settlementd " + version(), "dataDir": defaultDataDir()},
+	)
+	if err != nil {
+		return nil, err
+	}
 	trace, err := kong.Trace(parser, args)
 	if err != nil {
 		return nil, err
@@ -22,11 +35,14 @@ func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 		}
 	}
 	if file != "" {
-		resolver, err := loadFile(file)
+		settings, err := loadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		if err := kong.Resolvers(resolver).Apply(parser); err != nil {
+		if err := settings.Validate(parser.Model); err != nil {
+			return nil, err
+		}
+		if err := kong.Resolvers(settings).Apply(parser); err != nil {
 			return nil, err
 		}
 	}
@@ -39,40 +55,42 @@ type fileSettings struct {
 	values map[string]any
 }
 
-func loadFile(name string) (kong.Resolver, error) {
+func loadFile(name string) (fileSettings, error) {
 	s := fileSettings{name: name}
 	if _, err := toml.DecodeFile(name, &s.values); err != nil {
-		return nil, fmt.Errorf("config %s: %w", name, err)
+		return s, fmt.Errorf("config %s: %w", name, err)
 	}
 	return s, nil
 }
 
 // Validate refuses keys that name no setting, so that a typing error is not a silent default.
 func (s fileSettings) Validate(app *kong.Application) error {
-	known := map[string]bool{}
-	for _, f := range app.Flags {
-		known[f.Name] = true
-	}
-	for _, command := range app.Children {
-		for _, f := range command.Flags {
-			known[command.Name+"."+f.Name] = true
-		}
-	}
 	for key, value := range s.values {
-		table, ok := value.(map[string]any)
-		if !ok && !known[key] {
+		table, isTable := value.(map[string]any)
+		command := slices.IndexFunc(app.Children, func(n *kong.Node) bool { return n.Name == key && !n.Hidden })
+		switch {
+		case isTable && command < 0:
+			return fmt.Errorf("config %s: [%s] is no command", s.name, key)
+		case !isTable && !names(app.Flags, key):
 			return fmt.Errorf("config %s: unknown setting %s", s.name, key)
 		}
 		for inner := range table {
-			if !known[key+"."+inner] {
-				return fmt.Errorf("config %s: unknown setting %s.%s", s.name, key, inner)
+			if !names(app.Children[command].Flags, inner) {
+				return fmt.Errorf("config %s: unknown setting %s in [%s]", s.name, inner, key)
 			}
 		}
 	}
 	return nil
 }
 
-// Resolve returns the file's value of a flag, or nothing where the environment has one.
+// names tells whether a file can set one of the flags by this name. What only makes sense on a command line it cannot.
+func names(flags []*kong.Flag, name string) bool {
+	return slices.ContainsFunc(flags, func(f *kong.Flag) bool {
+		return f.Name == name && !f.Hidden && name != "help" && name != "version" && name != "config"
+	})
+}
+
+// Resolve returns the file's value of a flag as it would stand on a command line, or nothing where the environment has one.
 func (s fileSettings) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 	for _, name := range flag.Envs {
 		if _, ok := os.LookupEnv(name); ok {
@@ -83,7 +101,35 @@ func (s fileSettings) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Fla
 	if parent.Command != nil {
 		values, _ = s.values[parent.Command.Name].(map[string]any)
 	}
-	return values[flag.Name], nil
+	var text string
+	switch value := values[flag.Name].(type) {
+	case nil:
+		return nil, nil
+	case string, int64, float64, bool:
+		text = fmt.Sprint(value)
+	default:
+		return nil, fmt.Errorf("config %s: want a string, a number, true or false", s.name)
+	}
+	// Decoded here once, only so that an error names the file.
+	scan := kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: text})
+	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, reflect.New(flag.Target.Type()).Elem()); err != nil {
+		return nil, fmt.Errorf("config %s: %w", s.name, err)
+	}
+	return text, nil
+}
+
+// defaultConfig is the configuration of a server that nobody configured, whatever the environment says.
+func defaultConfig() (app.Config, error) {
+	var c struct{ app.Config }
+	parser, err := kong.New(&c)
+	if err != nil {
+		return c.Config, err
+	}
+	for _, f := range parser.Model.Flags {
+		f.Tag.Envs = nil
+	}
+	_, err = parser.Parse([]string{"--database=required"})
+	return c.Config, err
 }
 
 // version is the module's version as the toolchain recorded it.

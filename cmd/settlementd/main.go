@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,9 +16,10 @@ import (
 
 // cli is the command line: one struct a subcommand.
 type cli struct {
-	ConfigFile string `name:"config" env:"SETTLEMENTD_CONFIG" type:"existingfile" help:"TOML file with settings: global ones at the top, a table for each command." placeholder:"FILE"`
-	LogLevel   string `env:"SETTLEMENTD_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Log from this level on (debug, info, warn, error); debug logs every call."`
-	LogFormat  string `env:"SETTLEMENTD_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log on standard error (text, json)."`
+	ConfigFile string           `name:"config" env:"SETTLEMENTD_CONFIG" type:"existingfile" help:"TOML file with settings: log-level and log-format at the top, a table for each command. Flags and the environment win over it." placeholder:"FILE"`
+	LogLevel   string           `env:"SETTLEMENTD_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Log from this level on (debug, info, warn, error); debug logs every call."`
+	LogFormat  string           `env:"SETTLEMENTD_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log on standard error (text, json)."`
+	Version    kong.VersionFlag `help:"Print the version and quit."`
 
 	Serve        serveCmd        `cmd:"" help:"Serve gRPC until SIGTERM or Ctrl-C."`
 	Migrate      migrateCmd      `cmd:"" help:"Bring the database's schema up to date. Safe to start several times at once."`
@@ -25,48 +27,53 @@ type cli struct {
 	Dev          devCmd          `cmd:"" help:"Serve on an embedded PostgreSQL that keeps its data, with a demo tenant, until Ctrl-C."`
 	Demo         demoCmd         `cmd:"" help:"Play every outcome on a temporary PostgreSQL with a fake provider, and show what became of the holds."`
 	Fakeprovider fakeproviderCmd `cmd:"" name:"fakeprovider" help:"Run a generation provider and content checker that cost nothing, for tests."`
+	DemoWorker   demoWorkerCmd   `cmd:"" hidden:""`
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// run parses the command line, and returns the exit status: 0, 1 when the command failed, 2 when it was not understood.
+// The exit statuses of the program.
+const (
+	statusFailed = 1 // the command failed, or found something broken
+	statusUsage  = 2 // the command line, the environment or the configuration file was not understood
+)
+
+// errShown tells that the command has failed and has said why.
+var errShown = errors.New("shown already")
+
+// run parses the command line, runs the command and returns the exit status.
 func run(ctx context.Context, args []string) int {
 	var c cli
-	parser, err := kong.New(&c,
-		kong.Name("settlementd"),
-		kong.Description("Reservation and settlement of paid AI generations on PostgreSQL."),
-		kong.UsageOnError(),
-		kong.Vars{"version": version()},
-	)
+	command, err := c.parse(args)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "settlementd:", err)
-		return 2
+		return complain(err, statusUsage)
 	}
-	command, err := parse(parser, args)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "settlementd:", err)
-		return 2
-	}
-	log := c.logger()
+	plainUnlessTerminal(os.Stdout)
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(log); err != nil {
-		fmt.Fprintln(os.Stderr, "settlementd:", err)
-		return 1
+	if err := command.Run(c.logger(slog.LevelDebug), &c); err != nil && !errors.Is(err, errShown) {
+		return complain(err, statusFailed)
+	} else if err != nil {
+		return statusFailed
 	}
 	return 0
 }
 
-// logger writes to standard error as the flags say.
-func (c *cli) logger() *slog.Logger {
+func complain(err error, status int) int {
+	fmt.Fprintln(os.Stderr, "settlementd:", err)
+	return status
+}
+
+// logger writes to standard error as the flags say, and nothing below a level.
+func (c *cli) logger(least slog.Level) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level = slog.LevelInfo // cannot be: the flag has an enum
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: max(level, least)}
 	if c.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}

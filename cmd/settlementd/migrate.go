@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/settlementd/settlementd/internal/postgres"
@@ -18,7 +19,7 @@ type migrateCmd struct {
 func (m *migrateCmd) Run(ctx context.Context, log *slog.Logger) error {
 	done, err := postgres.Migrate(ctx, m.Database, m.Schema, migrations.FS)
 	if err != nil {
-		return err
+		return fmt.Errorf("database: %w", err)
 	}
 	log.Info("migrated", "result", done)
 	return nil

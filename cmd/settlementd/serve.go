@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/settlementd/settlementd/internal/app"
 )
 
@@ -18,8 +20,8 @@ type serveCmd struct {
 // Run serves calls until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
 	s.Log = log
-	if err := s.Validate(); err != nil {
-		return err
+	if _, err := pgx.ParseConfig(s.Database); err != nil {
+		return fmt.Errorf("database: %w", err)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
