@@ -12,6 +12,12 @@ import (
 func newHistory(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
+	w.play()
+	return w
+}
+
+func (w *world) play() {
+	w.t.Helper()
 	usd := func(m ledger.Micros) *ledger.Money { return &ledger.Money{Micros: m, Currency: "USD"} }
 	charge := ledger.Amount(7)
 
@@ -24,7 +30,7 @@ func newHistory(t *testing.T) *world {
 	completed.Cost = usd(40)
 	conflict := w.settle(completed).Exceptions[0]
 	resolve := ledger.Resolve{Exception: conflict.ID, Reservation: "r1", As: ledger.ExceptionApplied, Reason: "invoice 7"}
-	must(w, resolve.Keys(), func(b *ledger.Book) (ledger.ResolveAnswer, error) { return b.Resolve(resolve) })
+	w.answers["r1"] = must(w, resolve.Keys(), func(b *ledger.Book) (ledger.ResolveAnswer, error) { return b.Resolve(resolve) }).View
 
 	w.reserve(reserveOf("r2", "k2"))
 	w.settle(ledger.Settlement{
@@ -63,22 +69,29 @@ func newHistory(t *testing.T) *world {
 	w.settle(ledger.Settlement{
 		Reservation: "r7", CheckKey: "c7", Observer: ledger.ByFrontend, Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeCancelled, Cause: "bored"},
 	})
-	return w
 }
 
 func (w *world) report(in ledger.Report) ledger.Answer {
 	w.t.Helper()
-	return must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Report(in) })
+	return w.keep(must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Report(in) }))
 }
 
 func (w *world) permit(in ledger.BeginSubmission) ledger.PermitAnswer {
 	w.t.Helper()
-	return must(w, in.Keys(), func(b *ledger.Book) (ledger.PermitAnswer, error) { return b.BeginSubmission(in) })
+	answer := must(w, in.Keys(), func(b *ledger.Book) (ledger.PermitAnswer, error) { return b.BeginSubmission(in) })
+	w.answers[in.Reservation] = answer.View
+	return answer
 }
 
 func (w *world) reconcile(in ledger.Proof) ledger.Answer {
 	w.t.Helper()
-	return must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Reconcile(in) })
+	return w.keep(must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Reconcile(in) }))
+}
+
+// keep remembers how an answer showed its reservation.
+func (w *world) keep(a ledger.Answer) ledger.Answer {
+	w.answers[a.View.ID] = a.View
+	return a
 }
 
 // verify returns what is broken in the world's tenant.

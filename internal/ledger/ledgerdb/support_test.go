@@ -1,7 +1,9 @@
 package ledgerdb
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,8 @@ type world struct {
 	t     *testing.T
 	db    *postgrestest.DB
 	store *Store
+
+	answers map[ledger.ReservationID]ledger.View // the last of each reservation
 }
 
 const (
@@ -28,7 +32,7 @@ var policy = ledger.Policy{PermitSeconds: 30, NotReceivedAfterSeconds: 600, Idem
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := postgrestest.New(t)
-	w := &world{t: t, db: db, store: New(db.Ledger())}
+	w := &world{t: t, db: db, store: New(db.Ledger()), answers: map[ledger.ReservationID]ledger.View{}}
 	db.Exec("INSERT INTO tenants VALUES ($1, settlement_now())", tenant)
 	w.addProvider(provider)
 	w.addAccount(account)
@@ -107,12 +111,55 @@ func (w *world) reserve(in ledger.Reserve) ledger.ReserveAnswer {
 	if len(answer.Denied) > 0 {
 		w.t.Fatalf("denied: %v", answer.Denied)
 	}
+	w.answers[in.ID] = answer.View
 	return answer
 }
 
 func (w *world) settle(in ledger.Settlement) ledger.Answer {
 	w.t.Helper()
-	return must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Settle(in) })
+	return w.keep(must(w, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Settle(in) }))
+}
+
+// waits returns when so many sessions of the service wait for a lock.
+func (w *world) waits(sessions int) {
+	w.t.Helper()
+	const waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'settlementd_service' AND wait_event_type = 'Lock'"
+	for postgrestest.Value[int](w.db, waiting) != sessions {
+		if err := w.t.Context().Err(); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// hold locks rows in another session until the test ends or the returned function is called.
+func (w *world) hold(sql string, args ...any) (release func()) {
+	w.t.Helper()
+	tx, err := w.db.Owner().Begin(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := tx.Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() {
+		if err := tx.Rollback(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(release)
+	return release
+}
+
+// idle fails the test if a connection of the pool is still in use, or has been left inside a transaction.
+func (w *world) idle() {
+	w.t.Helper()
+	if n := w.store.pool.Stat().AcquiredConns(); n > 0 {
+		w.t.Errorf("%d connections were not given back", n)
+	}
+	const open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'settlementd_service' AND state LIKE 'idle in%'"
+	if n := postgrestest.Value[int](w.db, open); n > 0 {
+		w.t.Errorf("%d connections were left inside a transaction", n)
+	}
 }
 
 // turnClock puts the database's clock forward.

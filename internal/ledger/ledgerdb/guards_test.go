@@ -1,0 +1,138 @@
+package ledgerdb
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/settlementd/settlementd/internal/postgres"
+)
+
+// identities are the columns of each table that never change, whoever asks.
+var identities = map[string][]string{
+	"tenants":   {"tenant_id", "created_at"},
+	"accounts":  {"tenant_id", "account_id", "created_at"},
+	"providers": {"tenant_id", "provider_id", "currency", "budget_period", "time_zone", "created_at"},
+	"budgets":   {"tenant_id", "provider_id", "period_start"},
+	"reservations": {
+		"tenant_id", "reservation_id", "account_id", "provider_id", "funding_kind", "credits_asked", "budget_micros", "currency",
+		"ttl_seconds_asked", "submission_key", "labels", "taken_unit", "taken_amount", "period_start", "permit_seconds",
+		"not_received_after_seconds", "idempotency_key_seconds", "max_age_seconds", "output_check_required", "output_rejection_captures",
+		"authoritative_observer", "created_at",
+	},
+	"lines": {
+		"tenant_id", "request_key", "reservation_id", "provider_id", "kind", "stage", "permit_token", "permitted_at", "resend_until",
+		"check_timeout_seconds",
+	},
+	"entries": {
+		"tenant_id", "event_key", "event_type", "account_id", "reservation_id", "revision", "unit", "available_before",
+		"available_after", "held_before", "held_after", "budget_held_change", "budget_spent_change", "detail", "created_at",
+	},
+	"exceptions": {
+		"tenant_id", "exception_id", "reservation_id", "request_key", "reason", "fact", "cost_micros", "currency", "observer", "first_seen_at",
+	},
+}
+
+// growing are changes that knowledge, outcomes and resolutions do not allow, in columns that otherwise change.
+var growing = []string{
+	"UPDATE lines SET knowledge = 'FAILED' WHERE request_key = 'k1'",
+	"UPDATE lines SET knowledge = 'PERMITTED' WHERE request_key = 'k3'",
+	"UPDATE lines SET knowledge = 'UNCERTAIN' WHERE request_key = 'k7'",
+	"UPDATE lines SET knowledge = 'NOT_ACCEPTED' WHERE request_key = 'k7'",
+	"UPDATE lines SET cost_micros = 38 WHERE request_key = 'k1'",
+	"UPDATE lines SET cost_micros = NULL WHERE request_key = 'k1'",
+	"UPDATE lines SET provider_task_id = 'another' WHERE request_key = 'k1'",
+	"UPDATE lines SET provider_task_id = NULL WHERE request_key = 'k1'",
+	"UPDATE lines SET resent_at = NULL WHERE request_key = 'k6b'",
+	"UPDATE lines SET permit_expires_at = permitted_at WHERE request_key = 'k3'",
+	"UPDATE reservations SET state = 'FAILED', outcome_kind = 'GIVEN_UP' WHERE reservation_id = 'r1'",
+	"UPDATE reservations SET outcome_code = 'another' WHERE reservation_id = 'r2'",
+	"UPDATE reservations SET outcome_categories = NULL WHERE reservation_id = 'r5'",
+	"UPDATE reservations SET credits_captured = 8 WHERE reservation_id = 'r1'",
+	"UPDATE reservations SET settled_at = settled_at + interval '1 second' WHERE reservation_id = 'r1'",
+	"UPDATE reservations SET budget_state = 'HELD' WHERE reservation_id = 'r1'",
+	"UPDATE reservations SET revision = 0 WHERE reservation_id = 'r1'",
+	"UPDATE exceptions SET resolution = 'DISMISSED'",
+	"UPDATE exceptions SET resolution = NULL, resolved_at = NULL",
+	"UPDATE exceptions SET count = 0",
+}
+
+// History is kept by privileges and, whoever asks, by triggers.
+func TestHistoryIsNeverRewritten(t *testing.T) {
+	t.Parallel()
+	w := newHistory(t)
+	const noPrivilege, guarded = "42501", "SD002"
+	for table, columns := range identities {
+		statements := []string{"DELETE FROM " + table, "TRUNCATE " + table + " CASCADE"}
+		for _, c := range columns {
+			statements = append(statements, fmt.Sprintf("UPDATE %s SET %s = %s", table, c, c))
+		}
+		for _, sql := range statements {
+			w.refused(w.db.Read(), sql, noPrivilege)
+			w.refused(w.db.Owner(), sql, guarded)
+		}
+	}
+	for _, sql := range growing {
+		w.refused(w.db.Read(), sql, guarded)
+		w.refused(w.db.Owner(), sql, guarded)
+	}
+	w.refused(w.db.Read(), "ALTER TABLE lines DISABLE TRIGGER ALL", noPrivilege)
+	w.refused(w.db.Read(), "CREATE OR REPLACE FUNCTION settlement_now() RETURNS timestamptz LANGUAGE sql RETURN now()", noPrivilege)
+	if found := w.verify(); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func (w *world) refused(as *pgxpool.Pool, sql, state string) {
+	w.t.Helper()
+	_, err := as.Exec(w.t.Context(), sql)
+	if got := postgres.SQLState(err); got != state {
+		w.t.Errorf("%s: %q instead of %q: %v", sql, got, state, err)
+	}
+}
+
+// No row that contradicts itself gets in, whoever writes it.
+func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newHistory(t)
+	for constraint, sql := range map[string]string{
+		"credits_never_negative":           "UPDATE accounts SET credits_available = -1",
+		"credits_within_bounds":            "UPDATE accounts SET credits_available = 1000000000000001",
+		"free_attempts_never_negative":     "UPDATE accounts SET free_attempts_held = -1",
+		"free_attempts_within_bounds":      "UPDATE accounts SET free_attempts_held = 1000000000000001",
+		"slots_never_negative":             "UPDATE accounts SET slots_in_use = -1",
+		"in_flight_never_negative":         "UPDATE providers SET in_flight = -1, uncertain_in_flight = -1",
+		"uncertain_are_in_flight":          "UPDATE providers SET uncertain_in_flight = in_flight + 1",
+		"settings_never_negative":          "UPDATE providers SET permit_seconds = -1",
+		"budget_limit_within_bounds":       "UPDATE providers SET budget_limit_micros = 1000000000000001",
+		"limit_within_bounds":              "UPDATE budgets SET limit_micros = -1",
+		"held_never_negative":              "UPDATE budgets SET held_micros = -1",
+		"spent_never_negative":             "UPDATE budgets SET spent_micros = -1",
+		"period_starts_in_1970_or_later":   "INSERT INTO budgets VALUES ('acme', 'imagen', '0001-01-01', 0, 0, 0)",
+		"state_and_outcome_are_a_pair":     "UPDATE reservations SET state = 'EXPIRED' WHERE reservation_id = 'r3'",
+		"holds_follow_the_outcome":         "UPDATE reservations SET slot_state = 'RELEASED' WHERE reservation_id = 'r3'",
+		"captured_at_most_taken":           "UPDATE reservations SET credits_captured = 11 WHERE reservation_id = 'r3'",
+		"settled_exactly_when_ended":       "UPDATE reservations SET settled_at = now() WHERE reservation_id = 'r3'",
+		"outcome_words_are_known":          "UPDATE reservations SET outcome_stage = 'BEFORE' WHERE reservation_id = 'r3'",
+		"knowledge_is_known":               "UPDATE lines SET knowledge = 'GUESSED' WHERE request_key = 'k3'",
+		"cost_within_bounds":               "UPDATE lines SET cost_micros = 1000000000000001 WHERE request_key = 'k3'",
+		"what_never_arrived_costs_nothing": "UPDATE lines SET knowledge = 'NOT_RECEIVED', cost_micros = 1 WHERE request_key = 'k3'",
+		"adjusted_cost_never_negative":     "UPDATE lines SET cost_adjustment_micros = -38 WHERE request_key = 'k1'",
+		"one_unresolved_line_per_reservation_kind_and_stage": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
+			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k3b', 'r3', 'imagen', 'GENERATION', now(), 'PERMITTED', now(), 0, now())`,
+		"one_line_per_task_of_a_provider": "UPDATE lines SET provider_task_id = 't7' WHERE request_key = 'k3'",
+		"movements_are_whole": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, unit, budget_held_change, budget_spent_change, created_at)
+			VALUES ('acme', 'x', 'CREDITS_GRANTED', 'alice', 'CREDITS', 0, 0, now())`,
+		"event_type_is_known": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, budget_held_change, budget_spent_change, created_at)
+			VALUES ('acme', 'x', 'DREAMT', 'alice', 0, 0, now())`,
+		"entries_tenant_id_account_id_fkey": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, budget_held_change, budget_spent_change, created_at)
+			VALUES ('acme', 'x', 'CREDITS_GRANTED', 'nobody', 0, 0, now())`,
+		"seen_at_least_once": "UPDATE exceptions SET last_seen_at = first_seen_at - interval '1 second'",
+	} {
+		_, err := w.db.Read().Exec(t.Context(), sql)
+		if got := postgres.Constraint(err); got != constraint {
+			t.Errorf("%s: %q: %v", constraint, got, err)
+		}
+	}
+}
