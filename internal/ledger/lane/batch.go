@@ -108,7 +108,8 @@ func (l *Lanes) decide(c *call, book *ledger.Book) (err error) {
 }
 
 // divert takes the calls out of a batch that touch rows which somebody else has locked. Those on an account go to a lane that waits for
-// it; those on a provider have waited before they got here.
+// it; those on a provider have waited before they got here. Where the rows were waited for, one is missing only if it appeared meanwhile:
+// its call looks again.
 func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience ledgerdb.Patience) []*call {
 	if blocked.None() {
 		return calls
@@ -118,25 +119,41 @@ func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience 
 		switch {
 		case !isBlocked:
 			return false
-		case account == "" || patience != ledgerdb.SkipLockedAccounts:
+		case patience == ledgerdb.WaitForLocks:
+			l.lookAgain(k, c)
+		case account == "" || patience == ledgerdb.SkipLocked:
 			c.done <- fmt.Errorf("%w: a row stayed locked", ErrUnavailable)
 		default:
-			if err := l.enqueue(key{k.tenant, account}, c); err != nil {
-				c.done <- err
-			}
+			l.join(key{k.tenant, account}, c)
 		}
 		return true
 	})
 }
 
+// join hands a call to another lane.
+func (l *Lanes) join(k key, c *call) {
+	if err := l.enqueue(k, c); err != nil {
+		c.done <- err
+	}
+}
+
+// lookAgain puts a call back into its lane, as often as it may be tried.
+func (l *Lanes) lookAgain(k key, c *call) {
+	if c.tries++; c.tries == triesMax {
+		c.done <- fmt.Errorf("%w: its rows kept appearing", ErrAborted)
+		return
+	}
+	l.join(k, c)
+}
+
 // afterLockTimeout handles rows that stayed locked while the batch was loaded. The tenant's lane takes the calls on them out and goes on;
-// an account's lane has nothing to go on with.
+// an account's lane has nothing to go on with, and who has waited once has waited enough.
 func (l *Lanes) afterLockTimeout(k key, calls []*call, patience ledgerdb.Patience, err error) {
 	if patience == ledgerdb.SkipLockedAccounts {
 		l.process(k, calls, ledgerdb.SkipLocked)
 		return
 	}
-	l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
+	finish(calls, fmt.Errorf("%w: %w", ErrUnavailable, err))
 }
 
 // again tries the calls once more together, as often as each may be tried.

@@ -41,7 +41,9 @@ type Lanes struct {
 	store  *ledgerdb.Store
 	config Config
 	turns  *semaphore.Weighted
-	doubts doubts
+	// patient bounds the turns of lanes that wait for locks: a free row never waits for more than one round of locked ones.
+	patient *semaphore.Weighted
+	doubts  doubts
 
 	mu      sync.Mutex
 	lanes   map[key]*lane
@@ -74,7 +76,11 @@ type call struct {
 
 // New makes lanes over a store.
 func New(store *ledgerdb.Store, config Config) *Lanes {
-	l := &Lanes{store: store, config: config, turns: semaphore.NewWeighted(int64(config.TurnsMax)), lanes: map[key]*lane{}}
+	l := &Lanes{
+		store: store, config: config, lanes: map[key]*lane{},
+		turns:   semaphore.NewWeighted(int64(config.TurnsMax)),
+		patient: semaphore.NewWeighted(int64(max(config.TurnsMax/2, 1))),
+	}
 	l.stop, l.abandon = context.WithCancel(context.Background())
 	return l
 }
@@ -129,7 +135,7 @@ func (l *Lanes) enqueue(k key, c *call) error {
 // run works a lane off, a batch a turn, until its queue is empty.
 func (l *Lanes) run(ln *lane) {
 	for {
-		if err := l.turns.Acquire(l.stop, 1); err != nil {
+		if err := l.takeTurn(ln.key); err != nil {
 			l.drop(ln)
 			return
 		}
@@ -137,10 +143,30 @@ func (l *Lanes) run(ln *lane) {
 		if len(calls) > 0 {
 			l.process(ln.key, calls, l.patience(ln.key))
 		}
-		l.turns.Release(1)
+		l.endTurn(ln.key)
 		if len(calls) == 0 {
 			return
 		}
+	}
+}
+
+func (l *Lanes) takeTurn(k key) error {
+	if k.account != "" {
+		if err := l.patient.Acquire(l.stop, 1); err != nil {
+			return err
+		}
+	}
+	err := l.turns.Acquire(l.stop, 1)
+	if err != nil && k.account != "" {
+		l.patient.Release(1)
+	}
+	return err
+}
+
+func (l *Lanes) endTurn(k key) {
+	l.turns.Release(1)
+	if k.account != "" {
+		l.patient.Release(1)
 	}
 }
 

@@ -28,18 +28,24 @@ func (l *load) readPresent(rows pgx.Rows) error {
 	return nil
 }
 
-// takeBlocked finds what exists and was not locked, and takes the reservations out of the rows that lack a row they need. A row that
-// somebody inserted a moment ago looks the same, and waiting for it is right too.
+// takeBlocked finds what exists and was not locked. A row that somebody inserted while others were waited for looks the same: without it
+// the book would lie.
 func (l *load) takeBlocked() Blocked {
-	if l.patience == WaitForLocks {
-		return Blocked{}
-	}
 	b := Blocked{
 		Reservations: map[ledger.ReservationID]ledger.AccountID{},
 		Accounts:     map[ledger.AccountID]bool{},
 		Providers:    map[ledger.ProviderID]bool{},
 	}
 	locked := l.locked()
+	if l.patience != WaitForLocks {
+		l.takeIncomplete(&b, locked)
+	}
+	l.addPresent(&b, locked)
+	return b
+}
+
+// takeIncomplete takes the reservations out of the rows that lack a row they need, because it was skipped.
+func (l *load) takeIncomplete(b *Blocked, locked locked) {
 	l.rows.Reservations = slices.DeleteFunc(l.rows.Reservations, func(r ledger.Reservation) bool {
 		complete := locked.accounts[r.Asked.Account] && locked.providers[r.Asked.Provider] && locked.budgets[r.BudgetKey()]
 		if !complete {
@@ -47,6 +53,9 @@ func (l *load) takeBlocked() Blocked {
 		}
 		return !complete
 	})
+}
+
+func (l *load) addPresent(b *Blocked, locked locked) {
 	for _, p := range l.present {
 		switch p.table {
 		case "reservation":
@@ -67,7 +76,6 @@ func (l *load) takeBlocked() Blocked {
 			}
 		}
 	}
-	return b
 }
 
 // locked are the rows of a batch by key.

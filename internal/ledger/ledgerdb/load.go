@@ -118,7 +118,7 @@ func (l *load) queueLocks() {
 
 // queueReads reads what the locks protect, and last the clock.
 func (l *load) queueReads() {
-	if l.patience != WaitForLocks && len(l.reservationIDs)+len(l.accountIDs) > 0 {
+	if len(l.reservationIDs)+len(l.accountIDs) > 0 {
 		l.queue(presentAccounts, l.readPresent, l.tenant, l.reservationIDs, l.accountIDs)
 	}
 	if l.patience == SkipLocked && len(l.providerIDs) > 0 {

@@ -16,7 +16,7 @@ const (
 	WaitForLocks
 )
 
-// Blocked are the rows that a batch left out because another transaction has them locked.
+// Blocked are the rows that a batch left out because another transaction has them locked, or made them while others were waited for.
 type Blocked struct {
 	Reservations map[ledger.ReservationID]ledger.AccountID // each with its account, also when only its account or provider is locked
 	Accounts     map[ledger.AccountID]bool
