@@ -7,8 +7,8 @@ type lockStatements struct {
 }
 
 const (
-	waiting  = " FOR NO KEY UPDATE OF t"
-	skipping = " FOR NO KEY UPDATE OF t SKIP LOCKED"
+	waiting  = " FOR NO KEY UPDATE"
+	skipping = " FOR NO KEY UPDATE SKIP LOCKED"
 )
 
 func lockStatementsFor(p Patience) lockStatements {
@@ -23,69 +23,74 @@ func lockStatementsFor(p Patience) lockStatements {
 }
 
 var (
-	locksSkippingAccounts = lockStatements{lockReservations + skipping, lockAccounts + skipping, lockProviders + waiting, lockBudgets + waiting}
-	locksSkipping         = lockStatements{lockReservations + skipping, lockAccounts + skipping, lockProviders + skipping, lockBudgets + skipping}
-	locksWaiting          = lockStatements{lockReservations + waiting, lockAccounts + waiting, lockProviders + waiting, lockBudgets + waiting}
+	locksSkippingAccounts = lockStatements{lockReservations(skipping), lockAccounts(skipping), lockProviders(waiting), lockBudgets(waiting)}
+	locksSkipping         = lockStatements{lockReservations(skipping), lockAccounts(skipping), lockProviders(skipping), lockBudgets(skipping)}
+	locksWaiting          = lockStatements{lockReservations(waiting), lockAccounts(waiting), lockProviders(waiting), lockBudgets(waiting)}
 )
+
+// each reads, and perhaps locks, the rows of a table for a set of keys k: one look-up of the whole primary key a row, in the order of the
+// keys. It leaves the planner no other way. Given a list of keys to compare with, it would read all of a tenant's rows for as long as it
+// believes that these are few, which is what it believes of every table that was empty a minute ago.
+func each(columns, keys, table, match, lock string) string {
+	return "SELECT " + columns + " FROM " + keys + " CROSS JOIN LATERAL (SELECT r.* FROM " + table + " r WHERE r.tenant_id = $1 AND " + match +
+		" OFFSET 0" + lock + ") t"
+}
+
+// keysOf are the elements of an array argument as keys.
+func keysOf(argument string) string { return "unnest(" + argument + "::text[]) k (id)" }
+
+// ofReservations are a column of the reservations in $2, and the ids in $3, sorted as they are locked.
+func ofReservations(column string) string {
+	return "(SELECT unnest($3::text[]) UNION " + each("t."+column, keysOf("$2"), "reservations", "r.reservation_id = k.id", "") + " ORDER BY 1) k (id)"
+}
 
 // currentPeriods are the budget rows that named providers use now. A period that ends between this and the clock is found out by the
 // insert of a row that stands already: a lost race.
 func currentPeriods(providerIDs string) string {
-	return `SELECT p.provider_id, settlement_period_start(p.budget_period, p.time_zone, c.now)
-		FROM providers p, (SELECT settlement_now() AS now) c
-		WHERE p.tenant_id = $1 AND p.provider_id = ANY (` + providerIDs + `::text[])`
+	return "SELECT p.provider_id, settlement_period_start(p.budget_period, p.time_zone, c.now) FROM (SELECT settlement_now() AS now) c, (" +
+		each("t.provider_id, t.budget_period, t.time_zone", keysOf(providerIDs), "providers", "r.provider_id = k.id", "") + ") p"
 }
 
+func lockReservations(how string) string {
+	return each(reservations.columns("t"), keysOf("$2"), "reservations", "r.reservation_id = k.id", how)
+}
+
+func lockAccounts(how string) string {
+	return each(accounts.columns("t"), ofReservations("account_id"), "accounts", "r.account_id = k.id", how)
+}
+
+func lockProviders(how string) string {
+	return each(providers.columns("t"), ofReservations("provider_id"), "providers", "r.provider_id = k.id", how)
+}
+
+func lockBudgets(how string) string {
+	keys := "(" + each("t.provider_id, t.period_start", keysOf("$2"), "reservations", "r.reservation_id = k.id", "") +
+		" UNION " + currentPeriods("$3") + " ORDER BY 1, 2) k (provider_id, period_start)"
+	return each(budgets.columns("t"), keys, "budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", how)
+}
+
+// ofAnyReservation is true of every line, and what the index of lines by reservation asks for: no other statement is led to that index.
+const ofAnyReservation = "reservation_id >= ''"
+
 var (
-	lockReservations = "SELECT " + reservations.columns("t") + ` FROM reservations t
-	WHERE t.tenant_id = $1 AND t.reservation_id = ANY ($2::text[])
-	ORDER BY t.reservation_id`
+	lockExceptions = each(exceptions.columns("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", waiting)
 
-	lockAccounts = "SELECT " + accounts.columns("t") + ` FROM accounts t
-	WHERE t.tenant_id = $1 AND t.account_id = ANY (ARRAY(
-		SELECT unnest($3::text[])
-		UNION SELECT r.account_id FROM reservations r WHERE r.tenant_id = $1 AND r.reservation_id = ANY ($2::text[])))
-	ORDER BY t.account_id`
+	readLines = each(lines.columns("t"), keysOf("$2"), "lines", "r.reservation_id = k.id AND r."+ofAnyReservation, "") +
+		" UNION ALL " + each(lines.columns("t"), keysOf("$3"), "lines", "r.request_key = k.id", "") +
+		" UNION ALL " + each(lines.columns("t"), keysOf("$4"), "lines", "r.provider_task_id = k.id", "")
 
-	lockProviders = "SELECT " + providers.columns("t") + ` FROM providers t
-	WHERE t.tenant_id = $1 AND t.provider_id = ANY (ARRAY(
-		SELECT unnest($3::text[])
-		UNION SELECT r.provider_id FROM reservations r WHERE r.tenant_id = $1 AND r.reservation_id = ANY ($2::text[])))
-	ORDER BY t.provider_id`
+	readEntries = each(entryColumns, keysOf("$2"), "entries", "r.event_key = k.id", "")
 
-	lockBudgets = "SELECT " + budgets.columns("t") + ` FROM (
-		SELECT r.provider_id, r.period_start FROM reservations r WHERE r.tenant_id = $1 AND r.reservation_id = ANY ($2::text[])
-		UNION ` + currentPeriods("$3") + `) k (provider_id, period_start)
-	JOIN budgets t ON t.tenant_id = $1 AND t.provider_id = k.provider_id AND t.period_start = k.period_start
-	ORDER BY t.provider_id, t.period_start`
+	readClock = `WITH clock AS MATERIALIZED (SELECT settlement_now() AS now, pg_current_xact_id() AS xid)
+		SELECT c.now, c.xid, EXISTS (SELECT FROM tenants WHERE tenant_id = $1),
+			p.provider_id, settlement_period_start(p.budget_period, p.time_zone, c.now)
+		FROM clock c LEFT JOIN (` + each("t.provider_id, t.budget_period, t.time_zone", keysOf("$2"), "providers", "r.provider_id = k.id", "") + `) p ON true`
 
-	lockExceptions = "SELECT " + exceptions.columns("t") + ` FROM exceptions t
-	WHERE t.tenant_id = $1 AND t.exception_id = ANY ($2::text[])
-	ORDER BY t.exception_id` + waiting
+	// These look without a lock at what a batch asked for: what exists and was not locked is blocked.
+	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$3"), "accounts", "r.account_id = k.id", "") +
+		" UNION ALL " + each("'reservation', t.reservation_id, t.account_id, NULL", keysOf("$2"), "reservations", "r.reservation_id = k.id", "")
 
-	readLines = "SELECT " + lines.columns("t") + ` FROM lines t WHERE t.tenant_id = $1 AND t.reservation_id = ANY ($2::text[])
-	UNION ALL SELECT ` + lines.columns("t") + ` FROM lines t WHERE t.tenant_id = $1 AND t.request_key = ANY ($3::text[])
-	UNION ALL SELECT ` + lines.columns("t") + ` FROM lines t WHERE t.tenant_id = $1 AND t.provider_task_id = ANY ($4::text[])`
-
-	readEntries = "SELECT " + entryColumns + " FROM entries t WHERE t.tenant_id = $1 AND t.event_key = ANY ($2::text[])"
-)
-
-const readClock = `
-	WITH clock AS MATERIALIZED (SELECT settlement_now() AS now, pg_current_xact_id() AS xid)
-	SELECT c.now, c.xid, EXISTS (SELECT FROM tenants WHERE tenant_id = $1),
-		p.provider_id, settlement_period_start(p.budget_period, p.time_zone, c.now)
-	FROM clock c LEFT JOIN providers p ON p.tenant_id = $1 AND p.provider_id = ANY ($2::text[])`
-
-// These look without a lock at what a batch asked for: what exists and was not locked is blocked.
-var (
-	presentAccounts = `SELECT 'account', a.account_id, NULL::text, NULL::timestamptz FROM accounts a
-	WHERE a.tenant_id = $1 AND a.account_id = ANY ($3::text[])
-	UNION ALL SELECT 'reservation', r.reservation_id, r.account_id, NULL FROM reservations r
-	WHERE r.tenant_id = $1 AND r.reservation_id = ANY ($2::text[])`
-
-	presentProviders = `SELECT 'provider', p.provider_id, NULL::text, NULL::timestamptz FROM providers p
-	WHERE p.tenant_id = $1 AND p.provider_id = ANY ($2::text[])
-	UNION ALL SELECT 'budget', b.provider_id, NULL, b.period_start
-	FROM (` + currentPeriods("$2") + `) k (provider_id, period_start)
-	JOIN budgets b ON b.tenant_id = $1 AND b.provider_id = k.provider_id AND b.period_start = k.period_start`
+	presentProviders = each("'provider', t.provider_id, NULL::text, NULL::timestamptz", keysOf("$2"), "providers", "r.provider_id = k.id", "") +
+		" UNION ALL " + each("'budget', t.provider_id, NULL, t.period_start", "("+currentPeriods("$2")+") k (provider_id, period_start)",
+		"budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", "")
 )

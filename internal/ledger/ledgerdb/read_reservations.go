@@ -23,15 +23,16 @@ type ReservationFilter struct {
 	UnresolvedCost bool                 // ended with a cost still unknown
 }
 
+var reservationSQL = fmt.Sprintf(viewsSQL, "t.tenant_id = $1 AND t.reservation_id = $2", "1", reservations.columns("t"), lines.columns("l"))
+
 // viewsSQL selects reservations with their lines, as they were at one moment.
 const viewsSQL = `WITH page AS (SELECT t.* FROM reservations t WHERE %s ORDER BY t.created_at, t.reservation_id LIMIT %s)
-	SELECT %s, %s FROM page t LEFT JOIN lines l ON l.tenant_id = $1 AND l.reservation_id = t.reservation_id
+	SELECT %s, %s FROM page t LEFT JOIN lines l ON l.tenant_id = $1 AND l.reservation_id = t.reservation_id AND l.` + ofAnyReservation + `
 	ORDER BY t.created_at, t.reservation_id, l.permitted_at, l.request_key`
 
 // Reservation returns a reservation with its lines.
 func (r *Reader) Reservation(ctx context.Context, tenant ledger.TenantID, id ledger.ReservationID) (ledger.View, error) {
-	sql := fmt.Sprintf(viewsSQL, "t.tenant_id = $1 AND t.reservation_id = $2", "1", reservations.columns("t"), lines.columns("l"))
-	rows, err := r.pool.Query(ctx, sql, string(tenant), string(id))
+	rows, err := r.pool.Query(ctx, reservationSQL, string(tenant), string(id))
 	if err != nil {
 		return ledger.View{}, fmt.Errorf("ledgerdb: read a reservation: %w", err)
 	}
@@ -80,6 +81,8 @@ func (f *ReservationFilter) conditions(tenant ledger.TenantID) *conditions {
 	}
 	if f.notOver() {
 		c.add("t.budget_state = 'HELD'")
+	} else {
+		c.add("t.revision >= 0") // of every one: what the index by creation asks for
 	}
 	return c
 }

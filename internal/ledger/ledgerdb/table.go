@@ -14,7 +14,7 @@ type table[R any] struct {
 	key       []column[R] // within a tenant
 	fixed     []column[R] // written once
 	mutable   []column[R]
-	condition string // what an update asks of the row t besides its key; u.previous is then an array that comes last
+	condition string // what an update asks of the row r besides its key; u.previous is then an array that comes last
 	conflict  string // what an insert does about a key that stands already, where that is no lost race
 
 	all    []column[R]
@@ -85,7 +85,7 @@ func (t *table[R]) updateSQL() string {
 		sets = append(sets, c.name+" = "+c.value())
 	}
 	for _, c := range t.key {
-		keys = append(keys, "t."+c.name+" = u."+c.name)
+		keys = append(keys, "r."+c.name+" = u."+c.name)
 	}
 	written := slices.Concat(t.key, t.mutable)
 	if t.condition != "" {
@@ -93,8 +93,10 @@ func (t *table[R]) updateSQL() string {
 		keys = append(keys, t.condition)
 	}
 	names := array(written, func(c *column[R]) string { return c.name })
-	update := fmt.Sprintf("UPDATE %s t SET %s FROM unnest(%s) AS u (%s) WHERE t.tenant_id = $1 AND %s",
-		t.name, strings.Join(sets, ", "), unnested(written, 3), strings.Join(names, ", "), strings.Join(keys, " AND "))
+	// As in each: one look-up a row, by its key. The row is locked, so it is still in its place when it is written.
+	update := fmt.Sprintf("UPDATE %s t SET %s FROM unnest(%s) AS u (%s) CROSS JOIN LATERAL "+
+		"(SELECT r.ctid AS place FROM %s r WHERE r.tenant_id = $1 AND %s OFFSET 0) k WHERE t.ctid = k.place",
+		t.name, strings.Join(sets, ", "), unnested(written, 3), strings.Join(names, ", "), t.name, strings.Join(keys, " AND "))
 	return fmt.Sprintf(proven, update, "update of "+t.name)
 }
 
