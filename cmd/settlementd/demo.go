@@ -20,6 +20,14 @@ type demoCmd struct {
 	PlantFailure string `hidden:"" help:"Only for tests of the demo: move a balance behind the ledger's back in this scenario, or in the ledger."`
 }
 
+// Validate refuses the name of a scenario that there is none of.
+func (d *demoCmd) Validate() error {
+	if !demo.CanPlant(d.PlantFailure) {
+		return fmt.Errorf("plant-failure: no scenario is called %q", d.PlantFailure)
+	}
+	return nil
+}
+
 // Run plays, and fails when anything is not as it must be. Its last line counts.
 func (d *demoCmd) Run(ctx context.Context, c *cli) error {
 	dir, err := temporaryFolder()

@@ -54,12 +54,17 @@ func run(ctx context.Context, args []string) int {
 	}
 	plainUnlessTerminal(os.Stdout)
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(c.logger(slog.LevelDebug), &c); err != nil && !errors.Is(err, errShown) {
-		return complain(err, statusFailed)
-	} else if err != nil {
+	err = command.Run(c.logger(slog.LevelDebug), &c)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errShown):
 		return statusFailed
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
+		return complain(context.Cause(ctx), statusFailed)
+	default:
+		return complain(err, statusFailed)
 	}
-	return 0
 }
 
 func complain(err error, status int) int {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/settlementd/settlementd/internal/app"
 )
@@ -20,12 +21,15 @@ type serveCmd struct {
 // Run serves calls until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
 	s.Log = log
-	if _, err := pgx.ParseConfig(s.Database); err != nil {
-		return fmt.Errorf("database: %w", err)
-	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	return app.Run(ctx, s.Config, l)
+	err = app.Run(ctx, s.Config, l)
+	_ = l.Close() // by now, unless the service never served
+	_, unreadable := errors.AsType[*pgconn.ParseConfigError](err)
+	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable || unreadable {
+		return fmt.Errorf("database: %w", err)
+	}
+	return err
 }

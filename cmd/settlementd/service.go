@@ -29,7 +29,7 @@ func serveEmbedded(
 	}
 	server, err := startEmbedded(ctx, options)
 	if err != nil {
-		return err
+		return fmt.Errorf("data-dir %s: %w", options.Dir, err)
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	at := place{database: server.DSN(serviceRole, embeddedDatabase), owner: server.DSN(embedded.Superuser, embeddedDatabase)}
@@ -58,8 +58,9 @@ func serveEmbedded(
 		}
 	}()
 	used := use(using, at)
+	endedFirst := errors.Is(context.Cause(using), errServiceEnded)
 	stop()
-	if err := <-served; err != nil {
+	if err := <-served; err != nil && (endedFirst || used == nil) {
 		return err
 	}
 	return used

@@ -48,9 +48,6 @@ type Result struct {
 
 // Play plays every scenario and returns the results in their fixed order. An error tells that they could not be played.
 func Play(ctx context.Context, c Config) ([]Result, error) {
-	if err := c.knowsPlant(); err != nil {
-		return nil, err
-	}
 	s, err := open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -86,15 +83,9 @@ func Play(ctx context.Context, c Config) ([]Result, error) {
 	return results, nil
 }
 
-// knowsPlant refuses the name of a scenario that there is none of.
-func (c *Config) knowsPlant() error {
-	if c.PlantFailure == "" || c.PlantFailure == PlantInLedger {
-		return nil
-	}
-	if slices.ContainsFunc(scenarios(), func(sc scenario) bool { return sc.name == c.PlantFailure }) {
-		return nil
-	}
-	return fmt.Errorf("no scenario is called %q", c.PlantFailure)
+// CanPlant tells whether a failure can be planted under a name.
+func CanPlant(name string) bool {
+	return name == "" || name == PlantInLedger || slices.ContainsFunc(scenarios(), func(sc scenario) bool { return sc.name == name })
 }
 
 // play plays one scenario from its set-up to the comparison of its holds.

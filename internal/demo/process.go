@@ -27,6 +27,8 @@ func started(label string, at Halt) step {
 			Reservation: j.reservation, Key: j.generation(label), Halt: at,
 		}.arguments()...)
 		cmd := exec.CommandContext(ctx, program[0], args...)
+		// In a group of its own, the kernel wakes and ends a worker that is frozen when the demo is killed.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		said := &strings.Builder{}
 		cmd.Stderr = said
 		p := &process{cmd: cmd}
