@@ -34,7 +34,7 @@ func (l *Lanes) process(k key, calls []*call, patience ledgerdb.Patience) {
 			c.done <- c.err
 		}
 	case errors.As(err, &doubt):
-		l.resolve(k, calls, patience, doubt.XID)
+		l.resolve(k, calls, patience, doubt)
 	case lostContact(err):
 		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
 	case !deciding && postgres.Classify(err) == postgres.LockTimeout:
@@ -87,7 +87,7 @@ func (l *Lanes) attempt(k key, calls *[]*call, patience ledgerdb.Patience) (deci
 			c.err = &ledger.Error{Kind: ledger.NotFound, Field: "tenant_id", Message: fmt.Sprintf("tenant %s does not exist", k.tenant)}
 		}
 	}
-	return true, batch.Commit(ctx)
+	return true, l.commit(ctx, k, *calls, batch)
 }
 
 // decide runs a call's rule. A rule that panics or finds the rows contradicting each other has changed nothing, and its neighbours go on.

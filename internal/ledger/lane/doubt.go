@@ -2,16 +2,19 @@ package lane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
-	"github.com/settlementd/settlementd/internal/postgres"
 )
 
 const (
+	// doubtAfter is how long the answer to COMMIT may take before what it touches is in doubt: until then a read of the state before it is
+	// as good as any.
+	doubtAfter = 500 * time.Millisecond
 	// doubtTime is how long callers wait for the fate of a lost COMMIT before they are told to come again.
 	doubtTime = 2 * time.Second
 	doubtPoll = 20 * time.Millisecond
@@ -53,51 +56,65 @@ func (d *doubts) add(tenant ledger.TenantID, calls []*call, n int) {
 
 func (d *doubts) wait() { d.waiting.Wait() }
 
-// resolve finds out what became of a transaction whose COMMIT got no answer. Its own status decides: a plain read would miss a commit that
-// hangs, and a second COMMIT could commit something else. Committed, the answers that were decided are the true ones; aborted, the calls
-// are decided anew. While it is undecided, nobody gets a definite answer.
-func (l *Lanes) resolve(k key, calls []*call, patience ledgerdb.Patience, xid uint64) {
-	l.doubts.add(k.tenant, calls, 1)
-	status := l.fate(xid, time.Now().Add(doubtTime))
-	if status == postgres.InProgress {
-		finish(calls, fmt.Errorf("%w: the fate of its transaction is not known yet", ErrUnavailable))
-		l.doubts.waiting.Go(func() {
-			l.fate(xid, time.Time{})
-			l.doubts.add(k.tenant, calls, -1)
-		})
-		return
+// commit ends a batch. What it touches is in doubt from when the answer to COMMIT is late until it comes, or until resolve has found out
+// what became of it.
+func (l *Lanes) commit(ctx context.Context, k key, calls []*call, batch *ledgerdb.Batch) error {
+	marked := make(chan struct{})
+	late := time.AfterFunc(doubtAfter, func() {
+		defer close(marked)
+		l.doubts.add(k.tenant, calls, 1)
+	})
+	err := batch.Commit(ctx)
+	if _, lost := errors.AsType[*ledgerdb.InDoubtError](err); lost {
+		l.doubts.add(k.tenant, calls, 1)
 	}
-	l.doubts.add(k.tenant, calls, -1)
-	switch status {
-	case postgres.Committed:
+	if !late.Stop() {
+		<-marked
+		l.doubts.add(k.tenant, calls, -1)
+	}
+	return err
+}
+
+// resolve finds out what became of a transaction whose COMMIT got no answer. A second COMMIT could commit something else, so it is never
+// sent. If the transaction stands, the answers that were decided are the true ones; if it was lost, the calls are decided anew. While it is
+// undecided, nobody gets a definite answer.
+func (l *Lanes) resolve(k key, calls []*call, patience ledgerdb.Patience, doubt *ledgerdb.InDoubtError) {
+	switch l.fate(doubt, time.Now().Add(doubtTime)) {
+	case ledgerdb.Stands:
+		l.doubts.add(k.tenant, calls, -1)
 		for _, c := range calls {
 			c.done <- c.err
 		}
-	case postgres.Aborted:
+	case ledgerdb.Lost:
+		l.doubts.add(k.tenant, calls, -1)
 		l.again(k, calls, patience, fmt.Errorf("%w: its transaction was lost", ErrUnavailable))
 	default:
-		finish(calls, fmt.Errorf("%w: the fate of its transaction cannot be known", ErrUnavailable))
+		finish(calls, fmt.Errorf("%w: the fate of its transaction is not known yet", ErrUnavailable))
+		l.doubts.waiting.Go(func() {
+			l.fate(doubt, time.Time{})
+			l.doubts.add(k.tenant, calls, -1)
+		})
 	}
 }
 
-// fate asks for a transaction's status until it is decided, the time is up (zero: never), or the lanes are closed for good.
-func (l *Lanes) fate(xid uint64, until time.Time) postgres.Status {
+// fate asks what became of a transaction until that is decided, the time is up (zero: never), or the lanes are closed for good.
+func (l *Lanes) fate(doubt *ledgerdb.InDoubtError, until time.Time) ledgerdb.Fate {
 	ticker := time.NewTicker(doubtPoll)
 	defer ticker.Stop()
 	for {
 		ctx, cancel := context.WithTimeout(l.stop, doubtTime)
-		status, err := l.store.Fate(ctx, xid)
+		fate, err := l.store.Fate(ctx, doubt)
 		cancel()
-		if err == nil && status != postgres.InProgress {
-			return status
+		if err == nil && fate != ledgerdb.Undecided {
+			return fate
 		}
 		if !until.IsZero() && time.Now().After(until) {
-			return postgres.InProgress
+			return ledgerdb.Undecided
 		}
 		select {
 		case <-ticker.C:
 		case <-l.stop.Done():
-			return postgres.InProgress
+			return ledgerdb.Undecided
 		}
 	}
 }

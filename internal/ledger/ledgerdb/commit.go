@@ -11,21 +11,6 @@ import (
 	"github.com/settlementd/settlementd/internal/postgres"
 )
 
-// InDoubtError says that COMMIT was sent and its answer never came: the transaction may stand, and may even still be on its way. Ask
-// [Store.Fate] about XID until it is decided, and never commit again.
-type InDoubtError struct {
-	XID uint64
-	Err error
-}
-
-// Error tells which transaction is in doubt.
-func (e *InDoubtError) Error() string {
-	return fmt.Sprintf("ledgerdb: the answer to COMMIT of transaction %d was lost: %v", e.XID, e.Err)
-}
-
-// Unwrap returns the error that took the answer's place.
-func (e *InDoubtError) Unwrap() error { return e.Err }
-
 // errRolledBack is COMMIT's answer to a transaction that had failed before.
 var errRolledBack = errors.New("ledgerdb: the server answered COMMIT with ROLLBACK")
 
@@ -52,7 +37,7 @@ func (b *Batch) Commit(ctx context.Context) error {
 	case errors.Is(err, errRolledBack) || !postgres.Ambiguous(err):
 		return fmt.Errorf("ledgerdb: commit: %w", err)
 	default:
-		return &InDoubtError{XID: b.XID, Err: err}
+		return &InDoubtError{XID: b.XID, Err: err, tenant: b.tenant, wrote: proofOf(b.Book.Now, &changes)}
 	}
 }
 

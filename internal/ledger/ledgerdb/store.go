@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/settlementd/settlementd/internal/ledger"
-	"github.com/settlementd/settlementd/internal/postgres"
 )
 
 // Store runs batches of one tenant's calls against the ledger's tables.
@@ -62,11 +61,6 @@ func Load(ctx context.Context, tx pgx.Tx, tenant ledger.TenantID, keys ledger.Ke
 		return nil, fmt.Errorf("ledgerdb: load: %w", err)
 	}
 	return &loaded, nil
-}
-
-// Fate asks the server once what became of a transaction.
-func (s *Store) Fate(ctx context.Context, xid uint64) (postgres.Status, error) {
-	return postgres.XactStatus(ctx, s.pool, xid)
 }
 
 // rollbackTime bounds a ROLLBACK. A connection that cannot roll back is closed, which rolls back as well.

@@ -115,7 +115,7 @@ func TestNothingToWriteIsRolledBack(t *testing.T) {
 	if err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if status, err := w.store.Fate(t.Context(), b.XID); err != nil || status != postgres.Aborted {
+	if status, err := postgres.XactStatus(t.Context(), w.store.pool, b.XID); err != nil || status != postgres.Aborted {
 		t.Errorf("%v, %v", status, err)
 	}
 	w.idle()
