@@ -49,7 +49,7 @@ func (b *Book) Reserve(in Reserve) (ReserveAnswer, error) {
 		return b.replayReserve(r, in)
 	}
 	c := &change{
-		b: b, created: true, was: Pending, event: EventReserved,
+		b: b, created: true, was: Pending,
 		account:  b.accounts.draft(in.Asked.Account),
 		provider: b.providers.draft(in.Asked.Provider),
 	}
@@ -106,13 +106,8 @@ func (c *change) lacking(in Reserve) (Taken, []Denial) {
 
 	attempts, credits := a.FreeAttempts.Available, a.Credits.Available
 	taken := Taken{Credits, asked.Funding.Credits}
-	switch asked.Funding.Kind {
-	case FundFreeAttempt:
+	if k := asked.Funding.Kind; k == FundFreeAttempt || k == FundFreeAttemptOrCredits && attempts > 0 {
 		taken = Taken{FreeAttempts, 1}
-	case FundFreeAttemptOrCredits:
-		if attempts > 0 {
-			taken = Taken{FreeAttempts, 1}
-		}
 	}
 	short := a.balance(taken.Unit).Available < taken.Amount
 	noAttempt := short && asked.Funding.Kind != FundCredits
@@ -148,7 +143,7 @@ func (c *change) take(in Reserve, taken Taken) *Permit {
 		Deadline: now.Add(seconds(in.TTLSeconds)), DeadlineMax: now.Add(seconds(in.MaxAgeSeconds)),
 		Credit: Held, Slot: Held, Budget: Held,
 	})
-	c.moved = true
+	c.happened(EventReserved)
 	if in.Asked.SubmissionKey == "" {
 		return nil
 	}

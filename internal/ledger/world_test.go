@@ -26,9 +26,6 @@ func newWorld(t testing.TB, policy Policy) *world {
 	})}
 }
 
-// later turns the clock.
-func (w *world) later(d time.Duration) { w.book.Now = w.book.Now.Add(d) }
-
 func (w *world) reserve(id ReservationID, key RequestKey) ReserveAnswer {
 	w.t.Helper()
 	a, err := Decide(w.book, func(b *Book) (ReserveAnswer, error) {
