@@ -144,8 +144,9 @@ func (c Config) settings() (map[string]string, error) {
 	}
 	switch c.Kind {
 	case Ledger:
-		// A planner that meets an empty or fast-growing table picks a sequential scan or a hash join and keeps it.
-		s["enable_seqscan"], s["enable_hashjoin"], s["enable_mergejoin"] = "off", "off", "off"
+		// A planner that meets an empty or fast-growing table picks a sequential scan, a bitmap of all it has, or a hash join, and
+		// keeps it. Every statement of these pools has an index that finds its rows.
+		s["enable_seqscan"], s["enable_bitmapscan"], s["enable_hashjoin"], s["enable_mergejoin"] = "off", "off", "off", "off"
 		s["plan_cache_mode"] = "force_generic_plan"
 		s["lock_timeout"], s["statement_timeout"] = lockTimeout, statementTimeout
 	case Read:

@@ -15,7 +15,7 @@ const tenant ledger.TenantID = "acme"
 
 // world is a database with one tenant, an account with credits and free attempts, and a provider with a budget.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	db    *postgrestest.DB
 	store *Store
 
@@ -29,7 +29,7 @@ const (
 
 var policy = ledger.Policy{PermitSeconds: 30, NotReceivedAfterSeconds: 600, IdempotencyKeySeconds: 3600, OutputRejectionCaptures: true}
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	db := postgrestest.New(t)
 	w := &world{t: t, db: db, store: New(db.Ledger()), answers: map[ledger.ReservationID]ledger.View{}}

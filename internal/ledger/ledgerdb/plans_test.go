@@ -1,0 +1,247 @@
+package ledgerdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/settlementd/settlementd/internal/ledger"
+	"github.com/settlementd/settlementd/internal/postgres"
+)
+
+// batchItems is how many calls the batches of these tests stand for.
+const batchItems = 64
+
+// statement is a statement of the hot path with arguments of a batch.
+type statement struct {
+	sql  string
+	args []any
+}
+
+// hotStatements are all statements of Begin and Commit, taken from the code that queues them.
+func (w *world) hotStatements(to int) []statement {
+	w.t.Helper()
+	var found []statement
+	keys := grownKeys(batchItems, to)
+	for _, patience := range []Patience{SkipLockedAccounts, SkipLocked, WaitForLocks} {
+		l := newLoad(tenant, keys, patience)
+		l.queueLocks()
+		l.queueReads()
+		found = append(found, statements(&l.batch)...)
+	}
+	return append(found, w.writes(keys)...)
+}
+
+// reads are the statements that the sweep and a look at one reservation send.
+func reads() []statement {
+	return []statement{
+		{dueSQL, []any{string(tenant), time.Time{}, "", batchItems}},
+		{"SELECT overdue_tenants($1)", []any{batchItems}},
+		{reservationSQL, []any{string(tenant), "r0"}},
+	}
+}
+
+// writes are the statements of a batch that changes every row that the keys name, and inserts as many.
+func (w *world) writes(keys ledger.Keys) []statement {
+	w.t.Helper()
+	l := newLoad(tenant, keys, WaitForLocks)
+	tx, err := w.db.Ledger().Begin(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(w.t.Context())) }()
+	loaded, err := l.run(w.t.Context(), tx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c := ledger.Changes{
+		Accounts:     changed(l.rows.Accounts, func(a *ledger.Account) { a.ID += "+" }),
+		Providers:    changed(l.rows.Providers, func(p *ledger.Provider) { p.ID += "+" }),
+		Budgets:      changed(l.rows.Budgets, func(b *ledger.Budget) { b.Key.PeriodStart = b.Key.PeriodStart.AddDate(1, 0, 0) }),
+		Reservations: changed(l.rows.Reservations, func(r *ledger.Reservation) { r.ID += "+" }),
+		Lines: changed(l.rows.Lines, func(l *ledger.Line) {
+			l.Key, l.Reservation, l.Task = l.Key+"+", l.Reservation+"+", ""
+		}),
+		Exceptions: ledger.Changed[ledger.Exception]{Updated: l.rows.Exceptions},
+		Filed:      l.rows.Exceptions,
+		Entries:    changed(l.rows.Entries, func(e *ledger.Entry) { e.EventKey += "+" }).Inserted,
+	}
+	var batch pgx.Batch
+	loaded.queueWrites(&batch, &c)
+	return statements(&batch)
+}
+
+func changed[V any](rows []V, rename func(*V)) ledger.Changed[V] {
+	c := ledger.Changed[V]{Updated: rows, Inserted: append([]V{}, rows...)}
+	for i := range c.Inserted {
+		rename(&c.Inserted[i])
+	}
+	return c
+}
+
+func statements(b *pgx.Batch) []statement {
+	return array(b.QueuedQueries, func(q **pgx.QueuedQuery) statement { return statement{(*q).SQL, (*q).Arguments} })
+}
+
+// explained is what EXPLAIN (ANALYZE, BUFFERS) says of a statement.
+type explained struct {
+	buffers int
+	text    string
+}
+
+// scansAll tells whether a table of the ledger was read from its beginning to its end.
+func (e *explained) scansAll() bool { return strings.Contains(e.text, `"Seq Scan"`) }
+
+// explain runs statements with their generic plans, one after the other in a transaction that is rolled back.
+func explain(t *testing.T, conn *pgx.Conn, statements []statement) map[string]explained {
+	t.Helper()
+	found := map[string]explained{}
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	for _, s := range statements {
+		e := explainOne(t, tx, s)
+		if e.scansAll() || e.buffers > buffersMax*batchItems {
+			t.Errorf("%d buffers: %s\n%s", e.buffers, s.sql, e.text)
+		}
+		found[s.sql] = e
+	}
+	return found
+}
+
+func explainOne(t *testing.T, tx pgx.Tx, s statement) explained {
+	t.Helper()
+	sd, err := tx.Conn().Prepare(t.Context(), s.sql, s.sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	literals := make([]string, len(s.args))
+	for i, arg := range s.args {
+		text, err := tx.Conn().TypeMap().Encode(sd.ParamOIDs[i], pgtype.TextFormatCode, arg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		literals[i] = "'" + strings.ReplaceAll(string(text), "'", "''") + "'"
+	}
+	var e explained
+	sql := fmt.Sprintf("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE %s (%s)", pgx.Identifier{sd.Name}.Sanitize(), strings.Join(literals, ", "))
+	if err := tx.QueryRow(t.Context(), sql, pgx.QueryExecModeSimpleProtocol).Scan(&e.text); err != nil {
+		t.Fatalf("%s: %v", s.sql, err)
+	}
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	if err := json.Unmarshal([]byte(e.text), &plans); err != nil {
+		t.Fatal(err)
+	}
+	e.buffers = plans[0].Plan.Hit + plans[0].Plan.Read
+	return e
+}
+
+// connection is one connection of a pool, for the rest of the test.
+func connection(t *testing.T, pool *pgxpool.Pool) *pgx.Conn {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Release)
+	return conn.Conn()
+}
+
+// buffersMax is how many buffers a statement may touch for each item of its batch: a few levels of a few indexes, and the row.
+const buffersMax = 40
+
+func TestHotStatementsCostTheSameOnTenTimesTheRows(t *testing.T) {
+	t.Parallel()
+	type cost map[string]int
+	measure := func(rows int) cost {
+		w := newGrownWorld(t, rows)
+		w.db.Exec("ANALYZE")
+		found := cost{}
+		for pool, statements := range map[*pgxpool.Pool][]statement{w.db.Ledger(): w.hotStatements(rows), w.db.Read(): reads()} {
+			for sql, e := range explain(t, connection(t, pool), statements) {
+				found[sql] = e.buffers
+			}
+		}
+		return found
+	}
+	small, large := measure(10_000), measure(100_000)
+	for sql, buffers := range large {
+		t.Logf("%5d %5d %.60s", small[sql], buffers, sql)
+		// An index that is one level deeper costs one buffer more for each look at it.
+		if buffers > small[sql]*3/2+batchItems {
+			t.Errorf("%d buffers on 100,000 rows, %d on 10,000: %s", buffers, small[sql], sql)
+		}
+	}
+}
+
+// A plan that was made for an empty or a small table is kept while the table grows; it must be the plan that a large table needs.
+func TestPlansHoldWhileTheTablesGrow(t *testing.T) {
+	t.Parallel()
+	const small, large = 2 * batchItems, 20_000
+	for name, analysed := range map[string][]int{"never analysed": nil, "analysed when empty": {0}, "analysed when small": {small}, "always": {0, small, large}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGrownWorld(t, 0)
+			conn := connection(t, w.db.Ledger())
+			for from, to := 0, 0; ; from, to = to, map[int]int{0: small, small: large}[to] {
+				w.grow(from, to)
+				if slices.Contains(analysed, to) {
+					w.db.Exec("ANALYZE")
+				}
+				explain(t, conn, w.hotStatements(max(to, small)))
+				if to == large {
+					break
+				}
+			}
+		})
+	}
+}
+
+// The statements above are all that a busy connection has prepared.
+func TestEveryHotStatementIsExplained(t *testing.T) {
+	t.Parallel()
+	w := newGrownWorld(t, 4*batchItems)
+	known := map[string]bool{"BEGIN ISOLATION LEVEL READ COMMITTED": true, "COMMIT": true}
+	for _, s := range w.hotStatements(4 * batchItems) {
+		known[s.sql] = true
+	}
+	busy := newWorld(t)
+	pool, err := postgres.Open(t.Context(), postgres.Config{DSN: busy.db.ServiceDSN(), Kind: postgres.Ledger, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	busy.store = New(pool)
+	busy.play()
+	rows, err := pool.Query(t.Context(), "SELECT statement FROM pg_prepared_statements")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range prepared {
+		if !known[sql] && !strings.Contains(sql, "pg_prepared_statements") && !strings.Contains(sql, "server_version_num") {
+			t.Errorf("not explained: %s", sql)
+		}
+	}
+	if len(prepared) < 15 {
+		t.Errorf("only %d statements", len(prepared))
+	}
+}
