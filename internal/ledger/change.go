@@ -48,7 +48,7 @@ func (b *Book) draftChange(id ReservationID) (*change, error) {
 		return nil, notFound("reservation_id", "reservation %s", id)
 	}
 	c := &change{
-		b: b, r: r, was: r.State, event: EventReported,
+		b: b, r: r, was: r.State,
 		account:  b.accounts.draft(r.Asked.Account),
 		provider: b.providers.draft(r.Asked.Provider),
 		budget:   b.budgets.draft(r.BudgetKey()),
@@ -102,6 +102,13 @@ func (c *change) touch(l *Line) {
 	l.UpdatedAt = c.b.Now
 	c.b.lines.save(l.Key)
 	c.detail.RequestKey, c.detail.Knowledge = l.Key, l.Knowledge
+}
+
+// happened names what moved. One change has one event: that which says most.
+func (c *change) happened(e EventType) {
+	if e.weight() >= c.event.weight() {
+		c.event = e
+	}
 	c.moved = true
 }
 
@@ -110,6 +117,7 @@ func (c *change) learn(l *Line, k Knowledge, task TaskID, cost *Money) {
 	if l.judge(k) == grows {
 		l.Knowledge = k
 		c.touch(l)
+		c.happened(EventReported)
 		if implied := impliedCost(k); implied != nil && cost == nil {
 			cost = &Money{*implied, c.r.Asked.Currency}
 		}
@@ -126,6 +134,7 @@ func (c *change) keep(l *Line, task TaskID, cost *Money) {
 		c.b.tasks.save(taskKey{l.Provider, task})
 		c.detail.Task = task
 		c.touch(l)
+		c.happened(EventReported)
 	}
 	if cost != nil {
 		c.recordCost(l, *cost)
@@ -148,6 +157,7 @@ func (c *change) recordCost(l *Line, cost Money) Reason {
 	c.spend(cost.Micros)
 	c.detail.CostMicros = l.Cost
 	c.touch(l)
+	c.happened(EventCostRecorded)
 	return ""
 }
 
@@ -252,7 +262,6 @@ func (c *change) write() {
 	}
 	ended := c.was.Open() && !c.r.State.Open()
 	if ended {
-		c.event = EventType(c.r.Outcome.Kind)
 		c.b.providers.save(c.provider.ID)
 	}
 	e := Entry{

@@ -26,7 +26,7 @@ func (c *change) end(o Outcome) {
 		c.r.Credit = Captured
 	}
 	c.describe(o)
-	c.moved = true
+	c.happened(EventType(o.Kind))
 }
 
 // cancelledBy turns the fact that leaves a reservation without a generation into the cancel that was asked for before.

@@ -46,6 +46,21 @@ type Detail struct {
 	Reason     string      `json:"reason,omitempty"`
 }
 
+// weight orders the events that one change could have: a cost or a deadline alone says less than what was learnt of a line, and that less
+// than what was done.
+func (e EventType) weight() int {
+	switch e {
+	case "":
+		return 0
+	case EventCostRecorded, EventExtended:
+		return 1
+	case EventReported:
+		return 2
+	default:
+		return 3
+	}
+}
+
 // granted returns what the entry added to its account.
 func (e *Entry) granted() Amount {
 	if e.Movement == nil {

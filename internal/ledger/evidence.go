@@ -139,7 +139,6 @@ func (c *change) confirmCost(in Proof, cl *claim) (Answer, error) {
 		cost = *in.Cost
 	}
 	c.note(in, cl.line)
-	c.event = EventCostRecorded
 	if reason := c.recordCost(cl.line, cost); reason != "" {
 		return c.answer(Answer{Disposition: Refused, Refused: reason})
 	}
@@ -150,8 +149,7 @@ func (c *change) confirmCost(in Proof, cl *claim) (Answer, error) {
 func (c *change) proveAccepted(in Proof, cl *claim) (Answer, error) {
 	cl.knowledge = LineAccepted
 	c.note(in, cl.line)
-	running := cl.line.judge(LineAccepted) != conflicts && !cl.line.Knowledge.Final()
-	if in.TTLSeconds != nil && running && c.r.State.Open() {
+	if in.TTLSeconds != nil && !cl.line.Knowledge.Final() && c.r.State.Open() {
 		c.rejuvenate(*in.TTLSeconds)
 	}
 	return c.settle(cl)
@@ -162,7 +160,8 @@ func (c *change) tooEarly(l *Line) bool {
 	return c.b.Now.Before(l.PermitExpiresAt.Add(seconds(c.r.Policy.NotReceivedAfterSeconds)))
 }
 
-// proveNotReceived learns that the provider never got the request. The job fails, or is open again with a new deadline.
+// proveNotReceived learns that the provider never got the request. The job fails, unless another attempt of it may be alive, or is open
+// again with a new deadline, unless its cancel was requested.
 func (c *change) proveNotReceived(in Proof, cl *claim) (Answer, error) {
 	if cl.line.judge(LineNotReceived) == grows && c.tooEarly(cl.line) {
 		return c.refuse(cl, TooEarly)
@@ -171,10 +170,11 @@ func (c *change) proveNotReceived(in Proof, cl *claim) (Answer, error) {
 	c.note(in, cl.line)
 	switch {
 	case cl.line.Kind == Moderation:
+	case in.TTLSeconds == nil && c.r.State.Open() && c.stale(cl.line):
 	case in.TTLSeconds == nil:
 		cl.ofGeneration, cl.end = true, &Outcome{Kind: OutcomeNotReceived}
-	case c.r.State.Open() && cl.line.judge(LineNotReceived) == grows:
-		c.event = EventResumed
+	case c.r.State.Open() && c.r.CancelRequestedAt.IsZero() && cl.line.judge(LineNotReceived) == grows:
+		c.happened(EventResumed)
 		c.rejuvenate(*in.TTLSeconds)
 	}
 	return c.settle(cl)

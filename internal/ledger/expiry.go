@@ -37,7 +37,7 @@ func (c *change) expire() error {
 		c.touch(d)
 	}
 	c.r.OverdueSince = c.b.Now
-	c.event, c.moved = EventOverdue, true
+	c.happened(EventOverdue)
 	return c.commit()
 }
 
@@ -63,7 +63,6 @@ func (b *Book) Extend(id ReservationID, ttlSeconds int64) (ExtendAnswer, error) 
 	}
 	if deadline.After(c.r.Deadline) {
 		c.setDeadline(ttlSeconds)
-		c.event = EventExtended
 	}
 	if err := c.commit(); err != nil {
 		return ExtendAnswer{}, err
@@ -74,7 +73,7 @@ func (b *Book) Extend(id ReservationID, ttlSeconds int64) (ExtendAnswer, error) 
 // setDeadline gives the reservation a new deadline and clears its overdue mark.
 func (c *change) setDeadline(ttlSeconds int64) {
 	c.r.Deadline, c.r.OverdueSince = c.b.Now.Add(seconds(ttlSeconds)), time.Time{}
-	c.moved = true
+	c.happened(EventExtended)
 }
 
 // rejuvenate gives the reservation a new deadline and counts its maximum age from now.

@@ -30,7 +30,8 @@ type claim struct {
 	checkKnows Knowledge
 	checkCost  *Money
 
-	unsent *Line // a generation whose permit holder says that it was never sent
+	unsent    *Line // a generation whose permit holder says that it was never sent
+	notHolder bool  // somebody says so who holds no permit of the reservation
 
 	end           *Outcome // nil: the claim asks for no end
 	ofGeneration  bool     // the end rests on what became of the named generation; another one needs that there is none
@@ -91,6 +92,10 @@ func (c *change) learnAll(cl *claim) {
 		if cl.knowledge == LineUncertain && cl.line.judge(cl.knowledge) == grows {
 			cl.line.UncertainCause, c.detail.Cause = cl.cause, cl.cause
 		}
+		if cl.knowledge == LineAccepted && cl.line.Knowledge.neverRan() {
+			// Somebody was told that this request never ran, and a retry may be under way.
+			c.except(ConflictingFact, cl.key, cl.text(), cl.cost)
+		}
 		c.learn(cl.line, cl.knowledge, cl.task, cl.cost)
 	}
 }
@@ -102,9 +107,6 @@ func (c *change) keepAll(cl *claim) {
 	}
 	if cl.line != nil {
 		c.keep(cl.line, cl.task, cl.cost)
-	}
-	if c.moved {
-		c.event = EventCostRecorded
 	}
 }
 
@@ -147,12 +149,12 @@ func (c *change) settle(cl *claim) (Answer, error) {
 		c.keepAll(cl)
 		return c.refuse(cl, reason)
 	}
+	if cl.end != nil && !cl.ofGeneration && c.stale(cl.unsent) {
+		return c.hold(cl)
+	}
 	c.learnAll(cl)
 	if cl.end == nil {
 		return c.applied()
-	}
-	if !cl.ofGeneration && c.live() != nil {
-		return c.hold(cl)
 	}
 	// Nothing stands in the way of the end any more: from here on the call must succeed.
 	c.end(*cl.end)
@@ -162,6 +164,8 @@ func (c *change) settle(cl *claim) (Answer, error) {
 // objection finds the first reason for which an open reservation cannot take a claim.
 func (c *change) objection(cl *claim) Reason {
 	switch {
+	case cl.notHolder:
+		return NotThePermitHolder
 	case cl.ofGeneration && c.stale(cl.line):
 		return StaleAttempt
 	case cl.conflict():
@@ -180,27 +184,29 @@ func (c *change) objection(cl *claim) Reason {
 	return ""
 }
 
-// stale tells whether another attempt than the named one is unresolved or succeeded.
+// stale tells whether another attempt than the given one, or any if that is nil, is unresolved or succeeded.
 func (c *change) stale(l *Line) bool {
 	other := c.live()
-	return other != nil && other.Key != l.Key
+	return other != nil && (l == nil || other.Key != l.Key)
 }
 
 // hold keeps everything for reconciliation: a paid request may be alive, or its result is there to be settled. The first cancel leaves
-// its intent.
+// its intent; a verdict is not taken for one before it is one, but what it cost is known.
 func (c *change) hold(cl *claim) (Answer, error) {
+	c.keepAll(cl)
 	if cl.end.Kind == OutcomeCancelled && c.r.CancelRequestedAt.IsZero() {
 		c.r.CancelRequestedAt, c.r.CancelReason = c.b.Now, cl.end.Cause
 		c.detail.Cause = cl.end.Cause
-		c.event, c.moved = EventCancelRequested, true
+		c.happened(EventCancelRequested)
 	}
 	return c.answer(Answer{Disposition: Holding, Held: GenerationUnsettled})
 }
 
 // settleEnded lets lines and costs of an ended reservation grow. The end itself stands: another one that is asked for is superseded, and
-// kept as an exception.
+// kept as an exception; so is the same one by another attempt, which cannot be true as well.
 func (c *change) settleEnded(cl *claim) (Answer, error) {
 	conflict := cl.conflict()
+	otherEnd := cl.end != nil && (!c.r.Outcome.same(cl.end) || cl.ofGeneration && cl.line.judge(cl.knowledge) == conflicts)
 	if conflict {
 		c.keepAll(cl)
 	} else {
@@ -211,7 +217,7 @@ func (c *change) settleEnded(cl *claim) (Answer, error) {
 		return c.refuse(cl, ConflictingFact)
 	case cl.end == nil:
 		return c.applied()
-	case !c.r.Outcome.same(cl.end):
+	case otherEnd:
 		c.except(SupersededOutcome, cl.key, cl.text(), cl.anyCost())
 		return c.answer(Answer{Disposition: Superseded})
 	case conflict:

@@ -61,8 +61,6 @@ func (l *Line) judge(k Knowledge) effect {
 	switch {
 	case k == "" || k == l.Knowledge:
 		return nothing
-	case l.Knowledge.neverRan() && k == LineAccepted:
-		return conflicts // somebody was told that this request never ran, and a retry may be under way
 	case k.rank() <= l.Knowledge.rank() && !k.Final():
 		return nothing
 	case l.Knowledge.Final():

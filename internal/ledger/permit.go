@@ -57,7 +57,7 @@ func (c *change) permit(in BeginSubmission) PermitAnswer {
 	if refused := c.permitRefusal(in.Kind, in.Stage, ""); refused != "" {
 		return PermitAnswer{Refused: refused}
 	}
-	c.event = EventPermitted
+	c.happened(EventPermitted)
 	l := c.addLine(Line{
 		Key: in.Key, Kind: in.Kind, Stage: in.Stage, Token: in.Token,
 		CheckTimeoutSeconds: in.CheckTimeoutSeconds, Knowledge: LinePermitted,
@@ -97,8 +97,8 @@ func (c *change) resend(l *Line) PermitAnswer {
 	if d.PermitExpiresAt.Before(end) {
 		d.PermitExpiresAt = end
 	}
-	c.event = EventResent
 	c.touch(d)
+	c.happened(EventResent)
 	return PermitAnswer{Permit: &Permit{Kind: PermitResend, ExpiresIn: end.Sub(c.b.Now)}}
 }
 

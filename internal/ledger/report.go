@@ -60,6 +60,7 @@ func (c *change) restore(cl *claim) (Answer, error) {
 		return c.refuse(cl, UnknownAttempt)
 	}
 	l := c.addLine(Line{Key: cl.key, Kind: Generation, Knowledge: LineUncertain, UncertainCause: "UNKNOWN_TO_THE_LEDGER"})
+	c.happened(EventReported)
 	c.keep(l, cl.task, cl.cost)
 	return c.applied()
 }

@@ -39,8 +39,10 @@ func (a *Asked) difference(b *Asked) string {
 		return "currency"
 	case !equal(a.TTLSeconds, b.TTLSeconds):
 		return "ttl_seconds"
-	case a.SubmissionKey != b.SubmissionKey:
+	case (a.SubmissionKey == "") != (b.SubmissionKey == ""):
 		return "submission"
+	case a.SubmissionKey != b.SubmissionKey:
+		return "submission.request_key"
 	case !maps.Equal(a.Labels, b.Labels):
 		return "labels"
 	}

@@ -57,16 +57,15 @@ func (b *Book) Resolve(in Resolve) (ResolveAnswer, error) {
 // adjust makes the exception's cost true. Where its line has no cost on record yet, that is the cost; where the exception names no line,
 // all of it is the adjustment.
 func (c *change) adjust(e *Exception) {
-	c.event, c.moved = EventAdjusted, true
 	c.detail.Exception, c.detail.Reason, c.detail.RequestKey = e.ID, e.ResolutionReason, e.RequestKey
 	l := c.b.lines.get(e.RequestKey)
 	if l == nil || l.Reservation != c.r.ID {
 		c.spend(e.Cost.Micros)
+		c.happened(EventAdjusted)
 		return
 	}
 	d := c.b.lines.draft(l.Key)
 	if d.Cost == nil {
-		c.event = EventCostRecorded
 		c.recordCost(d, *e.Cost)
 		return
 	}
@@ -74,4 +73,5 @@ func (c *change) adjust(e *Exception) {
 	d.Adjustment += difference
 	c.touch(d)
 	c.spend(difference)
+	c.happened(EventAdjusted)
 }

@@ -33,6 +33,24 @@ func (in *Settlement) Keys() Keys {
 	return k
 }
 
+// Check holds the keys against the outcome: what each outcome must name, and what it must not. What it refuses is malformed whatever stands,
+// so nothing needs to be read for it.
+func (in *Settlement) Check() error {
+	kind, stage := in.Outcome.Kind, in.Outcome.Stage
+	needsNone := kind == OutcomeCancelled || stage == InputStage
+	switch {
+	case in.Key == "" && !needsNone:
+		return invalid("request_key", "is required: it names the generation that the outcome is of")
+	case in.Cost != nil && stage == InputStage && in.CheckKey == "":
+		return invalid("check_request_key", "is required with a cost: the cost of an INPUT verdict is the check's")
+	case in.NotSent != "" && !needsNone:
+		return invalid("not_sent", "goes with cancelled and with INPUT outcomes only")
+	case in.Task != "" && in.Key == "":
+		return invalid("request_key", "is required with provider_task_id")
+	}
+	return nil
+}
+
 // Settle ends a reservation with an outcome, exactly once, whoever saw it and however often.
 func (b *Book) Settle(in Settlement) (Answer, error) {
 	c, err := b.begin(in.Reservation)
@@ -94,8 +112,11 @@ func (c *change) identify(in *Settlement, cl *claim) Reason {
 		return TaskMismatch
 	}
 	if in.NotSent != "" {
-		if cl.unsent = c.permitHeldBy(in.NotSent); cl.unsent == nil {
-			return NotThePermitHolder
+		cl.name += " NOT_SENT"
+		cl.unsent = c.permitHeldBy(in.NotSent)
+		cl.notHolder = cl.unsent == nil
+		if !cl.notHolder && cl.key == "" {
+			cl.key = cl.unsent.Key
 		}
 	}
 	if cl.ofGeneration && cl.knowledge == LineFailed && cl.line.Knowledge.neverRan() {

@@ -37,24 +37,7 @@ func parse(req *settlementv1.SettleRequest) (ledger.Settlement, error) {
 	default:
 		return in, invalid("outcome", "is required")
 	}
-	return in, check(&in)
-}
-
-// check holds the keys against the outcome: what each outcome must name, and what it must not.
-func check(in *ledger.Settlement) error {
-	kind, stage := in.Outcome.Kind, in.Outcome.Stage
-	needsNone := kind == ledger.OutcomeCancelled || stage == ledger.InputStage
-	switch {
-	case in.Key == "" && !needsNone:
-		return invalid("request_key", "is required: it names the generation that the outcome is of")
-	case in.Cost != nil && stage == ledger.InputStage && in.CheckKey == "":
-		return invalid("check_request_key", "is required with a cost: the cost of an INPUT verdict is the check's")
-	case in.NotSent != "" && !needsNone:
-		return invalid("not_sent", "goes with cancelled and with INPUT outcomes only")
-	case in.Task != "" && in.Key == "":
-		return invalid("request_key", "is required with provider_task_id")
-	}
-	return nil
+	return in, in.Check()
 }
 
 func invalid(field, text string) error {
