@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func TestConnectionsThatAreReadOnlyAreDropped(t *testing.T) {
 	db.Exec(alter + "SET default_transaction_read_only = on")
 	pool := ledgerOf(t, db.ServiceDSN(), 4)
 	openAll(t, pool, 4)
-	if err := postgres.Writable(t.Context(), pool); err != postgres.ErrReadOnly {
+	if err := postgres.Writable(t.Context(), pool); !errors.Is(err, postgres.ErrReadOnly) {
 		t.Errorf("Writable says %v", err)
 	}
 	openAll(t, pool, 4)

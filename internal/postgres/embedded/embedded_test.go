@@ -185,7 +185,7 @@ func TestKilledProgramLeavesNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Stop()
+	defer func() { _ = s.Stop() }()
 	if serves(pid, filepath.Join(dir, dataFolder)) {
 		t.Error("the server of the killed program is still there")
 	}

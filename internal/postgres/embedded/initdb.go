@@ -36,7 +36,7 @@ func initialize(ctx context.Context, bin string, place layout, o Options, who *u
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		p.end(syscall.SIGTERM)
+		_ = p.end(syscall.SIGTERM)
 		return fmt.Errorf("embedded: initdb: %w", ctx.Err())
 	}
 	if p.err != nil {

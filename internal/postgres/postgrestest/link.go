@@ -72,7 +72,8 @@ func readMessage(r *bufio.Reader, first bool) (message, error) {
 	if size < 4 || size > messageMax {
 		return nil, fmt.Errorf("a message of %d bytes", size)
 	}
-	m := append(head, make([]byte, size-4)...)
+	m := make(message, 1+size)
+	copy(m, head)
 	_, err := io.ReadFull(r, m[5:])
 	return m, err
 }
@@ -136,8 +137,6 @@ func (l *link) forward() {
 		}
 	}
 }
-
-var sync3 = message{'S', 0, 0, 0, 4}
 
 // strike does to a COMMIT what was ordered. It answers false when the link goes on for now.
 func (l *link) strike(o order, m message, w *bufio.Writer) bool {
