@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -240,4 +241,19 @@ func clone[M proto.Message](m M) M { return proto.Clone(m).(M) }
 // task binds an outcome to the provider's task.
 func task(id string) func(*settlementv1.SettleRequest) {
 	return func(r *settlementv1.SettleRequest) { r.ProviderTaskId = new(id) }
+}
+
+// comesTrue waits for what another goroutine or server does.
+func comesTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick, enough := time.NewTicker(5*time.Millisecond), time.NewTimer(time.Minute)
+	defer tick.Stop()
+	defer enough.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-enough.C:
+			t.Fatalf("never: %s", what)
+		}
+	}
 }
