@@ -126,8 +126,8 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 			VALUES ('acme', 'x', 'CREDITS_GRANTED', 'alice', 'CREDITS', 0, 0, now())`,
 		"event_type_is_known": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, budget_held_change, budget_spent_change, created_at)
 			VALUES ('acme', 'x', 'DREAMT', 'alice', 0, 0, now())`,
-		"entries_tenant_id_account_id_fkey": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, budget_held_change, budget_spent_change, created_at)
-			VALUES ('acme', 'x', 'CREDITS_GRANTED', 'nobody', 0, 0, now())`,
+		"lines_tenant_id_reservation_id_fkey": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
+			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k9', 'r9', 'imagen', 'GENERATION', now(), 'PERMITTED', now(), 0, now())`,
 		"seen_at_least_once": "UPDATE exceptions SET last_seen_at = first_seen_at - interval '1 second'",
 	} {
 		_, err := w.db.Read().Exec(t.Context(), sql)

@@ -95,7 +95,7 @@ func (t *table[R]) updateSQL() string {
 	names := array(written, func(c *column[R]) string { return c.name })
 	// As in each: one look-up a row, by its key. The row is locked, so it is still in its place when it is written.
 	update := fmt.Sprintf("UPDATE %s t SET %s FROM unnest(%s) AS u (%s) CROSS JOIN LATERAL "+
-		"(SELECT r.ctid AS place FROM %s r WHERE r.tenant_id = $1 AND %s OFFSET 0) k WHERE t.ctid = k.place",
+		"(SELECT r.ctid AS place FROM %s r WHERE r.tenant_id = $1 AND %s OFFSET 0) k WHERE t.tenant_id = $1 AND t.ctid = k.place",
 		t.name, strings.Join(sets, ", "), unnested(written, 3), strings.Join(names, ", "), t.name, strings.Join(keys, " AND "))
 	return fmt.Sprintf(proven, update, "update of "+t.name)
 }

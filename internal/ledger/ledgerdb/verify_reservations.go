@@ -49,6 +49,16 @@ var reservationInvariants = []Invariant{
 		WHERE r.tenant_id = $1 GROUP BY r.reservation_id, r.revision`,
 	},
 	{
+		"entries_name_what_exists", "The account of an entry exists, and so does its reservation, which is of that account.", `
+		SELECT 'entry ' || e.entry_id, 'account ' || e.account_id || coalesce(', reservation ' || e.reservation_id || ' of ' || e.account_id, ''),
+			coalesce('account ' || a.account_id, 'no account') || CASE WHEN e.reservation_id IS NULL THEN ''
+				ELSE coalesce(', reservation ' || r.reservation_id || ' of ' || r.account_id, ', no reservation') END
+		FROM entries e
+		LEFT JOIN accounts a ON a.tenant_id = $1 AND a.account_id = e.account_id
+		LEFT JOIN reservations r ON r.tenant_id = $1 AND r.reservation_id = e.reservation_id
+		WHERE e.tenant_id = $1`,
+	},
+	{
 		"events_are_keyed_by_their_change", "The key of an event names its account and grant, or its reservation and change.", `
 		SELECT 'entry ' || entry_id,
 			CASE

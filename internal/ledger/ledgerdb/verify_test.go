@@ -81,6 +81,10 @@ var breaks = map[string]struct {
 		"DELETE FROM entries WHERE event_key = 'change r3 1'",
 		Finding{Where: "r3", Expected: "0..1, once each", Actual: "0..0, once each"},
 	},
+	"entries_name_what_exists": {
+		"UPDATE entries SET reservation_id = 'r9' WHERE event_key = 'change r3 1'",
+		Finding{Expected: "account alice, reservation r9 of alice", Actual: "account alice, no reservation"},
+	},
 	"events_are_keyed_by_their_change": {
 		"UPDATE entries SET event_key = 'change r3 9' WHERE event_key = 'change r3 1'",
 		Finding{Expected: "change r3 1", Actual: "change r3 9"},
