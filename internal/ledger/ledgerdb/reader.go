@@ -93,6 +93,19 @@ func (r *Reader) TenantExists(ctx context.Context, tenant ledger.TenantID) (bool
 	return r.yes(ctx, `SELECT EXISTS (SELECT FROM tenants WHERE tenant_id = $1)`, string(tenant))
 }
 
+// Tenants names tenants in the order of their ids, after one of them.
+func (r *Reader) Tenants(ctx context.Context, after ledger.TenantID, limit int) ([]ledger.TenantID, error) {
+	rows, err := r.pool.Query(ctx, "SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2", string(after), limit)
+	if err != nil {
+		return nil, fmt.Errorf("ledgerdb: list tenants: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("ledgerdb: list tenants: %w", err)
+	}
+	return array(found, func(s *string) ledger.TenantID { return ledger.TenantID(*s) }), nil
+}
+
 // TimeZoneExists tells whether the database knows a time zone by this name, to the letter.
 func (r *Reader) TimeZoneExists(ctx context.Context, name string) (bool, error) {
 	return r.yes(ctx, `SELECT EXISTS (SELECT FROM pg_timezone_names WHERE name = $1)`, name)

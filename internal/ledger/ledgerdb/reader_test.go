@@ -33,6 +33,30 @@ func TestTenantsAreCreatedOnce(t *testing.T) {
 	}
 }
 
+func TestTenantsAreListedInTheOrderOfBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := NewReader(w.db.Read())
+	for _, id := range []ledger.TenantID{"b", "Z", "_", "a-1", "a1"} {
+		if _, err := r.CreateTenant(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []ledger.TenantID
+	for after := ledger.TenantID(""); ; after = got[len(got)-1] {
+		page, err := r.Tenants(t.Context(), after, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, page...); len(page) < 4 {
+			break
+		}
+	}
+	if diff := cmp.Diff([]ledger.TenantID{"Z", "_", "a-1", "a1", tenant, "b"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatIsAbsentIsNotFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +142,7 @@ func TestListsOfReservationsPageAndFilter(t *testing.T) {
 		"older":      {ReservationFilter{OlderThan: 2 * time.Hour}, []ledger.ReservationID{}},
 		"old enough": {ReservationFilter{OlderThan: 59 * time.Minute, UnresolvedCost: true}, []ledger.ReservationID{"r1"}},
 	} {
-		var got []ledger.ReservationID = []ledger.ReservationID{}
+		got := []ledger.ReservationID{}
 		for page := (Page{Size: 2}); ; {
 			views, err := r.Reservations(t.Context(), tenant, c.filter, page)
 			if err != nil {
