@@ -2,7 +2,6 @@ package coretest
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,24 +40,14 @@ func (g *stage) balances() oracle.Balances {
 }
 
 // rows are all rows of the store but exceptions, and without the last evidence of lines.
-func (g *stage) rows() string {
-	lines := g.store.journal("")
-	for i := range lines {
-		lines[i].Evidence = nil
+func (g *stage) rows() any {
+	s := *g.store
+	s.now, s.exceptions, s.lines = time.Time{}, nil, maps.Clone(s.lines)
+	for k, l := range s.lines {
+		l.Evidence = nil
+		s.lines[k] = l
 	}
-	rows := g.store.rows()
-	return fmt.Sprint(
-		sorted(rows.Accounts), sorted(rows.Providers), sorted(rows.Budgets), sorted(rows.Reservations), sorted(lines), len(rows.Entries),
-	)
-}
-
-func sorted[V any](rows []V) []string {
-	var texts []string
-	for _, r := range rows {
-		texts = append(texts, fmt.Sprintf("%+v", r))
-	}
-	slices.Sort(texts)
-	return texts
+	return s
 }
 
 // view shows the subject as the page would.
