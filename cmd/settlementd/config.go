@@ -15,12 +15,7 @@ import (
 
 // parse reads the command line twice: first for the name of the configuration file, then with that file's settings behind the flags.
 func (c *cli) parse(args []string) (*kong.Context, error) {
-	parser, err := kong.New(c,
-		kong.Name("settlementd"),
-		kong.Description("Reservation and settlement of paid AI generations on PostgreSQL."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.Vars{"version": "settlementd " + version(), "dataDir": defaultDataDir()},
-	)
+	parser, err := c.parser()
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +42,15 @@ func (c *cli) parse(args []string) (*kong.Context, error) {
 		}
 	}
 	return parser.Parse(args)
+}
+
+func (c *cli) parser() (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("settlementd"),
+		kong.Description("Reservation and settlement of paid AI generations on PostgreSQL."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.Vars{"version": "settlementd " + version(), "dataDir": defaultDataDir()},
+	)
 }
 
 // fileSettings gives flags their values from a TOML file. A flag and the environment win over it.
