@@ -37,6 +37,14 @@ func (in *Proof) Keys() Keys {
 	return k
 }
 
+// ttlField is what the request calls the time that the evidence asks for.
+func (in *Proof) ttlField() string {
+	if in.Kind == ProofAccepted {
+		return "evidence.accepted.ttl_seconds"
+	}
+	return "evidence.not_received.resume.ttl_seconds"
+}
+
 // Reconcile closes what is uncertain by evidence. Only definite evidence ends a hold.
 func (b *Book) Reconcile(in Proof) (Answer, error) {
 	c, err := b.begin(in.Reservation)
@@ -45,7 +53,7 @@ func (b *Book) Reconcile(in Proof) (Answer, error) {
 	}
 	c.detail.Observer, c.detail.Source = ByReconciliation, &in.Source
 	if in.TTLSeconds != nil && *in.TTLSeconds > c.r.MaxAgeSeconds {
-		return Answer{}, invalid("ttl_seconds", "must be at most %d, the maximum age of the reservation", c.r.MaxAgeSeconds)
+		return Answer{}, invalid(in.ttlField(), "must be at most %d, the maximum age of the reservation", c.r.MaxAgeSeconds)
 	}
 	cl := &claim{name: string(in.Kind), key: in.Key, task: in.Task, cost: in.Cost}
 	l := b.lines.get(in.Key)

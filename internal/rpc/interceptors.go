@@ -69,7 +69,7 @@ func (i interceptors) status(ctx context.Context, req any, call *grpc.UnaryServe
 }
 
 func (i interceptors) streamStatus(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return i.convert(stream.Context(), call.FullMethod, handler(srv, stream))
+	return i.convert(stream.Context(), call.FullMethod, handler(srv, reader{stream}))
 }
 
 func (i interceptors) convert(ctx context.Context, method string, err error) error {

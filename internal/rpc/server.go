@@ -39,12 +39,13 @@ func New(config Config, ready Probe, register func(grpc.ServiceRegistrar)) (*Ser
 	i := interceptors{config: config, validator: validator}
 	panicked := recovery.WithRecoveryHandlerContext(i.panicked)
 	s := grpc.NewServer(
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(config.MessageBytesMax),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(panicked), i.log, i.deadline, i.status, i.validate),
 		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamStatus),
 	)
-	register(s)
+	register(readers{s})
 	reflection.Register(s)
 	return &Server{grpc: s, health: newHealth(s, ready, config.Log), config: config}, nil
 }
