@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,5 +192,31 @@ func TestDevKeepsItsData(t *testing.T) {
 		if status := p.stop(syscall.SIGINT); status != 0 {
 			t.Errorf("dev ended with %d", status)
 		}
+	}
+}
+
+// TestDevEndsWithItsDatabase has no dev go on that can answer nothing any more.
+func TestDevEndsWithItsDatabase(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(postgrestest.Dir(t), "data")
+	p := start(t, nil, "dev", "--listen=127.0.0.1:0", "--data-dir="+dir)
+	p.expect("settlementd serves on ")
+	text, err := os.ReadFile(filepath.Join(dir, "pgdata", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.wait(); status != 1 {
+		t.Errorf("dev ended with %d", status)
+	}
+	if _, stderr := p.said(); !strings.Contains(stderr, "PostgreSQL has ended: see "+filepath.Join(dir, "postgres.log")) {
+		t.Errorf("dev said\n%s", stderr)
 	}
 }

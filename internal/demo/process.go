@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -22,10 +23,10 @@ type process struct {
 func started(label string, at Halt) step {
 	return func(ctx context.Context, j *job) error {
 		program := j.stage.config.Program
-		args := append(program[1:len(program):len(program)], WorkerOptions{
+		args := slices.Concat(program[1:], WorkerOptions{
 			Service: j.stage.config.Service, Provider: j.stage.config.Provider.URL(),
 			Reservation: j.reservation, Key: j.generation(label), Halt: at,
-		}.arguments()...)
+		}.arguments())
 		cmd := exec.CommandContext(ctx, program[0], args...)
 		// In a group of its own, the kernel wakes and ends a worker that is frozen when the demo is killed.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

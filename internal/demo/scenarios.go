@@ -9,7 +9,7 @@ import (
 
 const (
 	calm  = 30 // seconds that a permit lives where nobody waits for its end
-	brief = 2  // where somebody does
+	brief = 3  // where somebody does
 )
 
 const passed, notRequired = settlementv1.OutputCheck_OUTPUT_CHECK_PASSED, settlementv1.OutputCheck_OUTPUT_CHECK_NOT_REQUIRED
