@@ -16,7 +16,7 @@ import (
 
 // play makes the calls of a pair on its reservation, and holds what they left against itself.
 func (p *pairs) play(ctx context.Context, w way, pair string, a, b writer) (result, error) {
-	id := fmt.Sprint(pair, "/", int(w))
+	id := w.id(pair)
 	key := "K-" + id
 	calls := []writer{a, b}
 	answers := make([]proto.Message, 2)

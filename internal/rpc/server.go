@@ -32,7 +32,8 @@ type Server struct {
 
 // New makes a server with health and reflection. Register adds the services.
 func New(config Config, ready Probe, register func(grpc.ServiceRegistrar)) (*Server, error) {
-	validator, err := protovalidate.New()
+	// The first broken rule is enough: a hundred thousand of them would make an answer larger than the message.
+	validator, err := protovalidate.New(protovalidate.WithFailFast())
 	if err != nil {
 		return nil, fmt.Errorf("rpc: the validation rules of the protos: %w", err)
 	}
