@@ -55,7 +55,11 @@ func variants(t *testing.T) map[string][]*settlementv1.ReserveRequest {
 		}
 		changed := fullReserve()
 		otherwise(t, changed, field)
-		vs[name] = append(vs[name], changed)
+		if name == "submission" { // one that is there and names another key
+			vs["submission.request_key"] = append(vs["submission.request_key"], changed)
+		} else {
+			vs[name] = append(vs[name], changed)
+		}
 		if name == "ttl_seconds" || name == "submission" || name == "labels" {
 			absent := fullReserve()
 			absent.ProtoReflect().Clear(field)

@@ -1,14 +1,18 @@
 package oracle_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/settlementd/settlementd/internal/oracle"
 )
 
+// read reads the page once for all tests; nobody changes a table.
+var read = sync.OnceValues(oracle.Read)
+
 func readTable(t *testing.T) *oracle.Table {
 	t.Helper()
-	table, err := oracle.Read()
+	table, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}
