@@ -44,6 +44,7 @@ type Detail struct {
 	Source     *Source     `json:"source,omitempty"`
 	Exception  ExceptionID `json:"exception_id,omitempty"`
 	Reason     string      `json:"reason,omitempty"`
+	Job        JobID       `json:"job_id,omitempty"`
 }
 
 // weight orders the events that one change could have: a cost or a deadline alone says less than what was learnt of a line, and that less
