@@ -11,10 +11,13 @@ import (
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/account"
+	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/lane"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
 	"github.com/settlementd/settlementd/internal/postgres"
 	"github.com/settlementd/settlementd/internal/reconcile"
+	"github.com/settlementd/settlementd/internal/reconcile/jobs"
+	"github.com/settlementd/settlementd/internal/reconcile/jobs/jobdb"
 	"github.com/settlementd/settlementd/internal/reserve"
 	"github.com/settlementd/settlementd/internal/rpc"
 	"github.com/settlementd/settlementd/internal/settle"
@@ -45,6 +48,7 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 		settlementv1.RegisterReservationServiceServer(s, reservations)
 		settlementv1.RegisterSettlementServiceServer(s, settle.New(lanes))
 		settlementv1.RegisterReconciliationServiceServer(s, reconcile.New(lanes, reader))
+		settlementv1.RegisterReconciliationJobServiceServer(s, jobs.New(jobdb.New(ledgerPool, readPool), reader, c.jobs(ctx)))
 		settlementv1.RegisterAccountServiceServer(s, account.New(lanes, reader))
 	})
 	if err != nil {
@@ -63,6 +67,14 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 	<-sweeping
 	c.close(lanes)
 	return err
+}
+
+// jobs is the part of the configuration that is about reconciliation jobs.
+func (c *Config) jobs(ctx context.Context) jobs.Config {
+	return jobs.Config{
+		Limits:                ledger.Limits{Targets: c.JobTargetsMax, Chunk: c.JobChunkMax},
+		RequireSecondApprover: c.RequireSecondApprover, Stopping: ctx.Done(), Fault: c.Fault, Log: c.Log,
+	}
 }
 
 // pools opens the two pools: one for the ledger's transactions, one for everything that only reads.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/settlementd/settlementd/internal/ledger"
 )
 
 // Config is every setting of a server. The tags are read by the command line; a name there is the name of the flag, the environment
@@ -25,12 +27,17 @@ type Config struct {
 
 	SweepInterval time.Duration `env:"SETTLEMENTD_SWEEP_INTERVAL" default:"1s" help:"How often overdue reservations are looked for (10ms to 1h)."`
 
+	JobTargetsMax         int  `env:"SETTLEMENTD_JOB_TARGETS_MAX" default:"64" help:"Targets that a reconciliation job may have (1 to 10000)."`
+	JobChunkMax           int  `env:"SETTLEMENTD_JOB_CHUNK_MAX" default:"10" help:"Targets that a job may change in one transaction (1 to 1000)."`
+	RequireSecondApprover bool `env:"SETTLEMENTD_REQUIRE_SECOND_APPROVER" help:"Refuse the approval of a job by who registered it."`
+
 	CallTimeout     time.Duration `env:"SETTLEMENTD_CALL_TIMEOUT" default:"10s" help:"Deadline of a call that brings none (10ms to 1h)."`
 	SlowCall        time.Duration `env:"SETTLEMENTD_SLOW_CALL" default:"500ms" help:"Calls that take longer are logged (1ms to 1h)."`
 	ShutdownTimeout time.Duration `env:"SETTLEMENTD_SHUTDOWN_TIMEOUT" default:"10s" help:"How long calls under way may take after SIGTERM (0s to 10m)."`
 	MessageBytesMax int           `env:"SETTLEMENTD_MESSAGE_BYTES_MAX" default:"4194304" help:"Largest message that is read (1024 to 268435456)."`
 
-	Log *slog.Logger `kong:"-"`
+	Log   *slog.Logger             `kong:"-"`
+	Fault func(point string) error `kong:"-"` // called at the points of a job's chunk; nil outside of tests
 }
 
 // Validate names the first setting that is out of its bounds.
@@ -43,6 +50,8 @@ func (c *Config) Validate() error {
 		{"read-pool-size", int64(c.ReadPoolSize), 1, 1000},
 		{"batch-max", int64(c.BatchMax), 1, 10_000},
 		{"queue-max", int64(c.QueueMax), 1, 1_000_000},
+		{"job-targets-max", int64(c.JobTargetsMax), 1, ledger.TargetsCeiling},
+		{"job-chunk-max", int64(c.JobChunkMax), 1, ledger.ChunkCeiling},
 		{"message-bytes-max", int64(c.MessageBytesMax), 1024, 1 << 28},
 	}
 	for _, s := range whole {

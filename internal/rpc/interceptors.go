@@ -95,7 +95,30 @@ func (i interceptors) validate(ctx context.Context, req any, _ *grpc.UnaryServer
 	return handler(ctx, req)
 }
 
-// violations names the fields that break their rules.
+// validateStream holds every message of a stream against the rules in its proto.
+func (i interceptors) validateStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return handler(srv, &validatedStream{stream, i.validator})
+}
+
+type validatedStream struct {
+	grpc.ServerStream
+	validator protovalidate.Validator
+}
+
+// RecvMsg receives a message, and refuses one that breaks a rule.
+func (s *validatedStream) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	if m, ok := m.(proto.Message); ok {
+		if err := s.validator.Validate(m); err != nil {
+			return violations(err)
+		}
+	}
+	return nil
+}
+
+// violations names the field that breaks its rule.
 func violations(err error) error {
 	broken, ok := errors.AsType[*protovalidate.ValidationError](err)
 	if !ok {

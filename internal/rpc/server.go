@@ -44,7 +44,7 @@ func New(config Config, ready Probe, register func(grpc.ServiceRegistrar)) (*Ser
 		grpc.MaxRecvMsgSize(config.MessageBytesMax),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(panicked), i.log, i.deadline, i.status, i.validate),
-		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamStatus),
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamStatus, i.validateStream),
 	)
 	register(readers{s})
 	reflection.Register(s)

@@ -94,6 +94,11 @@ func Status(err error) error {
 	return detailed(codes.Internal, "internal error", info("INTERNAL", ""))
 }
 
+// Failure makes a status with a reason of its own, and what a program needs to know beside it.
+func Failure(code codes.Code, reason, text string, metadata map[string]string) error {
+	return detailed(code, text, &errdetails.ErrorInfo{Reason: reason, Domain: Domain, Metadata: metadata})
+}
+
 // withField makes a status that names the field to blame.
 func withField(code codes.Code, reason, field, text string) error {
 	details := []protoadapt.MessageV1{info(reason, field)}

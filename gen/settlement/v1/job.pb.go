@@ -387,7 +387,9 @@ type Job struct {
 	ChunkSize int32 `protobuf:"varint,3,opt,name=chunk_size,json=chunkSize,proto3" json:"chunk_size,omitempty"`
 	// Always true: see Manifest.
 	AllowPartial bool `protobuf:"varint,4,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
-	// SHA-256 of the normalised manifest, 64 hex digits. It is what gets approved.
+	// The hash of the manifest, 64 hex digits. It is what gets approved: the SHA-256 of a text of lines, each ending in a newline. The first is
+	// "settlementd manifest 1", the second "<tenant_id> <job_id> <action> <chunk_size> allow_partial", and then follows
+	// "<reservation_id> <revision> <taken_unit> <taken>" for each target in the order of the ids. Actions and units are named without their prefix.
 	ManifestHash string `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
 	// Where the job stands.
 	State JobState `protobuf:"varint,6,opt,name=state,proto3,enum=settlement.v1.JobState" json:"state,omitempty"`
@@ -929,7 +931,7 @@ type DriftedTarget struct {
 	ReservationId string `protobuf:"bytes,1,opt,name=reservation_id,json=reservationId,proto3" json:"reservation_id,omitempty"`
 	// What differs from what the job left.
 	Differences []*Difference `protobuf:"bytes,2,rep,name=differences,proto3" json:"differences,omitempty"`
-	// What happened to it since, in order, 64 at most. An adjustment by an operator is ADJUSTED.
+	// What happened to it since, in order, 64 at most: a cost learnt later, say.
 	LaterEvents   []EventType `protobuf:"varint,3,rep,packed,name=later_events,json=laterEvents,proto3,enum=settlement.v1.EventType" json:"later_events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

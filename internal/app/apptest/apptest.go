@@ -29,6 +29,7 @@ type Service struct {
 	Reservations   settlementv1.ReservationServiceClient
 	Settlements    settlementv1.SettlementServiceClient
 	Reconciliation settlementv1.ReconciliationServiceClient
+	Jobs           settlementv1.ReconciliationJobServiceClient
 	Accounts       settlementv1.AccountServiceClient
 
 	stop func()
@@ -39,6 +40,7 @@ func Config(dsn string) app.Config {
 	return app.Config{
 		Database: dsn, PoolSize: 4, ReadPoolSize: 2, Prepared: true,
 		BatchMax: 256, QueueMax: 4096, DefaultTTL: 15 * time.Minute, MaxAge: 7 * 24 * time.Hour, SweepInterval: time.Hour,
+		JobTargetsMax: 64, JobChunkMax: 10,
 		CallTimeout: 10 * time.Second, SlowCall: time.Minute, ShutdownTimeout: 10 * time.Second, MessageBytesMax: 4 << 20,
 		Log: slog.New(slog.DiscardHandler),
 	}
@@ -99,6 +101,7 @@ func Dial(t testing.TB, address string) *Service {
 		Reservations:   settlementv1.NewReservationServiceClient(conn),
 		Settlements:    settlementv1.NewSettlementServiceClient(conn),
 		Reconciliation: settlementv1.NewReconciliationServiceClient(conn),
+		Jobs:           settlementv1.NewReconciliationJobServiceClient(conn),
 		Accounts:       settlementv1.NewAccountServiceClient(conn),
 	}
 }

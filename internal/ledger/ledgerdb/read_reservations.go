@@ -14,13 +14,15 @@ import (
 
 // ReservationFilter narrows a list of reservations. Its zero value takes all of a tenant.
 type ReservationFilter struct {
-	Account        ledger.AccountID
-	Provider       ledger.ProviderID
-	States         []ledger.State       // any of them
-	Outcomes       []ledger.OutcomeKind // any of them
-	OlderThan      time.Duration        // created longer ago than this, by the database's clock
-	Overdue        bool                 // open past the deadline, marked or not
-	UnresolvedCost bool                 // ended with a cost still unknown
+	IDs             []ledger.ReservationID // any of them
+	Account         ledger.AccountID
+	Provider        ledger.ProviderID
+	States          []ledger.State       // any of them
+	Outcomes        []ledger.OutcomeKind // any of them
+	OlderThan       time.Duration        // created longer ago than this, by the database's clock
+	Overdue         bool                 // open past the deadline, marked or not
+	UnresolvedCost  bool                 // ended with a cost still unknown
+	UnansweredCheck bool                 // with a check that has no answer
 }
 
 var reservationSQL = fmt.Sprintf(viewsSQL, "t.tenant_id = $1 AND t.reservation_id = $2", "1", reservations.columns("t"), lines.columns("l"))
@@ -58,6 +60,9 @@ func (r *Reader) Reservations(ctx context.Context, tenant ledger.TenantID, f Res
 
 func (f *ReservationFilter) conditions(tenant ledger.TenantID) *conditions {
 	c := ofTenant(tenant)
+	if len(f.IDs) > 0 {
+		c.add("t.reservation_id = ANY (%s::text[])", sorted(f.IDs))
+	}
 	if f.Account != "" {
 		c.add("t.account_id = %s", string(f.Account))
 	}
@@ -78,6 +83,10 @@ func (f *ReservationFilter) conditions(tenant ledger.TenantID) *conditions {
 	}
 	if f.UnresolvedCost {
 		c.add("t.outcome_kind IS NOT NULL")
+	}
+	if f.UnansweredCheck {
+		c.parts = append(c.parts, "EXISTS (SELECT FROM lines l WHERE l.tenant_id = $1 AND l.reservation_id = t.reservation_id AND l."+ofAnyReservation+
+			" AND l.kind = 'MODERATION' AND l.unresolved)")
 	}
 	if f.notOver() {
 		c.add("t.budget_state = 'HELD'")

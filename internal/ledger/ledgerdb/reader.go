@@ -111,6 +111,14 @@ func (r *Reader) TimeZoneExists(ctx context.Context, name string) (bool, error) 
 	return r.yes(ctx, `SELECT EXISTS (SELECT FROM pg_timezone_names WHERE name = $1)`, name)
 }
 
+// Now returns the time by the clock of every decision.
+func (r *Reader) Now(ctx context.Context) (now time.Time, err error) {
+	if err := r.pool.QueryRow(ctx, "SELECT settlement_now()").Scan((*nullTime)(&now)); err != nil {
+		return now, fmt.Errorf("ledgerdb: the clock: %w", err)
+	}
+	return now, nil
+}
+
 func (r *Reader) yes(ctx context.Context, sql string, args ...any) (yes bool, err error) {
 	if err := r.pool.QueryRow(ctx, sql, args...).Scan(&yes); err != nil {
 		return false, fmt.Errorf("ledgerdb: %w", err)

@@ -66,6 +66,9 @@ var (
 	ClosingFacts         = newWords[settlementv1.ClosingFact, string](settlementv1.ClosingFact_value, "CLOSING_FACT_")
 	Proofs               = newWords[settlementv1.EvidenceKind, string](settlementv1.EvidenceKind_value, "EVIDENCE_KIND_")
 	SourceKinds          = newWords[settlementv1.SourceKind, string](settlementv1.SourceKind_value, "SOURCE_KIND_")
+	JobActions           = newWords[settlementv1.JobAction, ledger.JobAction](settlementv1.JobAction_value, "JOB_ACTION_")
+	JobStates            = newWords[settlementv1.JobState, string](settlementv1.JobState_value, "JOB_STATE_")
+	Mismatches           = newWords[settlementv1.Mismatch, ledger.Mismatch](settlementv1.Mismatch_value, "MISMATCH_")
 	EvidenceOutputChecks = newWords[settlementv1.EvidenceOutputCheck, ledger.OutputCheck](settlementv1.EvidenceOutputCheck_value, "EVIDENCE_OUTPUT_CHECK_")
 )
 
