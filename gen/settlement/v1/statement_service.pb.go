@@ -35,8 +35,10 @@ const (
 	StatementFindingKind_STATEMENT_FINDING_KIND_UNKNOWN_TO_US StatementFindingKind = 2
 	// The statement does not list the request.
 	StatementFindingKind_STATEMENT_FINDING_KIND_UNKNOWN_TO_THEM StatementFindingKind = 3
-	// The line could not be read.
+	// The line could not be read, or contradicts itself.
 	StatementFindingKind_STATEMENT_FINDING_KIND_BAD StatementFindingKind = 4
+	// The line says what is on record, but an earlier line of the statement charges the same request.
+	StatementFindingKind_STATEMENT_FINDING_KIND_REPEATED StatementFindingKind = 5
 )
 
 // Enum value maps for StatementFindingKind.
@@ -47,6 +49,7 @@ var (
 		2: "STATEMENT_FINDING_KIND_UNKNOWN_TO_US",
 		3: "STATEMENT_FINDING_KIND_UNKNOWN_TO_THEM",
 		4: "STATEMENT_FINDING_KIND_BAD",
+		5: "STATEMENT_FINDING_KIND_REPEATED",
 	}
 	StatementFindingKind_value = map[string]int32{
 		"STATEMENT_FINDING_KIND_UNSPECIFIED":     0,
@@ -54,6 +57,7 @@ var (
 		"STATEMENT_FINDING_KIND_UNKNOWN_TO_US":   2,
 		"STATEMENT_FINDING_KIND_UNKNOWN_TO_THEM": 3,
 		"STATEMENT_FINDING_KIND_BAD":             4,
+		"STATEMENT_FINDING_KIND_REPEATED":        5,
 	}
 )
 
@@ -182,7 +186,7 @@ type StatementHeader struct {
 	StatementId string `protobuf:"bytes,3,opt,name=statement_id,json=statementId,proto3" json:"statement_id,omitempty"`
 	// When the statement's period begins. With period_end it also finds what the provider did not list. Absent: nothing is looked for.
 	PeriodStart *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=period_start,json=periodStart,proto3" json:"period_start,omitempty"`
-	// When it ends. Required with period_start, and after it.
+	// When it ends: the first moment that is no longer in it. Required with period_start, and after it.
 	PeriodEnd     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=period_end,json=periodEnd,proto3" json:"period_end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -256,7 +260,7 @@ func (x *StatementHeader) GetPeriodEnd() *timestamppb.Timestamp {
 // StatementPage is some lines of a statement, in the order of their numbers.
 type StatementPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The lines.
+	// The lines. Numbers may be left out, but each is above the one before it in the stream.
 	Lines         []*StatementLine `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -304,7 +308,7 @@ type StatementLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its number in the file, from 1. Names the line within the statement.
 	LineNumber int64 `protobuf:"varint,1,opt,name=line_number,json=lineNumber,proto3" json:"line_number,omitempty"`
-	// The key of the request that was charged. This or provider_task_id is needed.
+	// The key of the request that was charged. This or provider_task_id is needed; where both are given, they must name one request.
 	RequestKey string `protobuf:"bytes,2,opt,name=request_key,json=requestKey,proto3" json:"request_key,omitempty"`
 	// The provider's own name for the request.
 	ProviderTaskId string `protobuf:"bytes,3,opt,name=provider_task_id,json=providerTaskId,proto3" json:"provider_task_id,omitempty"`
@@ -466,14 +470,21 @@ type Statement struct {
 	Mismatched int64 `protobuf:"varint,8,opt,name=mismatched,proto3" json:"mismatched,omitempty"`
 	// How many named a request that the journal does not know.
 	UnknownToUs int64 `protobuf:"varint,9,opt,name=unknown_to_us,json=unknownToUs,proto3" json:"unknown_to_us,omitempty"`
-	// How many requests of the journal the statement does not list. 0 without a period.
+	// How many requests of the journal the statement does not list: those permitted in its period whose cost is above zero or not known yet.
+	// Counted at the end of an import. 0 without a period.
 	UnknownToThem int64 `protobuf:"varint,10,opt,name=unknown_to_them,json=unknownToThem,proto3" json:"unknown_to_them,omitempty"`
-	// How many could not be read.
+	// How many could not be read or contradict themselves.
 	Bad int64 `protobuf:"varint,11,opt,name=bad,proto3" json:"bad,omitempty"`
 	// When the import began, by the database's clock.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When the last page was taken.
-	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// How many of the matched ones told a cost that was on record before: from another source, or from an earlier line of the statement.
+	AlreadyKnown int64 `protobuf:"varint,14,opt,name=already_known,json=alreadyKnown,proto3" json:"already_known,omitempty"`
+	// How many of these told it of a request that an earlier line of the statement charges as well. They are listed among the findings.
+	Repeated int64 `protobuf:"varint,15,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// When an import came to the end of the statement. Absent while none did, and from a new line on until one does again.
+	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -599,6 +610,27 @@ func (x *Statement) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Statement) GetAlreadyKnown() int64 {
+	if x != nil {
+		return x.AlreadyKnown
+	}
+	return 0
+}
+
+func (x *Statement) GetRepeated() int64 {
+	if x != nil {
+		return x.Repeated
+	}
+	return 0
+}
+
+func (x *Statement) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
+	}
+	return nil
+}
+
 // StatementFinding is a line that did not simply match.
 type StatementFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -616,7 +648,7 @@ type StatementFinding struct {
 	Cost *Money `protobuf:"bytes,6,opt,name=cost,proto3" json:"cost,omitempty"`
 	// What is on record. Absent if nothing is.
 	Recorded *Money `protobuf:"bytes,7,opt,name=recorded,proto3" json:"recorded,omitempty"`
-	// The exception that was left. Empty if none was.
+	// The exception that was left. Empty if none was: where an operator had put the cost on record right before.
 	ExceptionId string `protobuf:"bytes,8,opt,name=exception_id,json=exceptionId,proto3" json:"exception_id,omitempty"`
 	// The matter in words.
 	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -996,7 +1028,7 @@ const file_settlement_v1_statement_service_proto_rawDesc = "" +
 	"unreadable\"\x8e\x01\n" +
 	"\x17ImportStatementResponse\x126\n" +
 	"\tstatement\x18\x01 \x01(\v2\x18.settlement.v1.StatementR\tstatement\x12;\n" +
-	"\bfindings\x18\x02 \x03(\v2\x1f.settlement.v1.StatementFindingR\bfindings\"\x92\x04\n" +
+	"\bfindings\x18\x02 \x03(\v2\x1f.settlement.v1.StatementFindingR\bfindings\"\x92\x05\n" +
 	"\tStatement\x12\x1f\n" +
 	"\vprovider_id\x18\x01 \x01(\tR\n" +
 	"providerId\x12!\n" +
@@ -1017,7 +1049,10 @@ const file_settlement_v1_statement_service_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
 	"\n" +
-	"updated_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\"\xf5\x02\n" +
+	"updated_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12#\n" +
+	"\ralready_known\x18\x0e \x01(\x03R\falreadyKnown\x12\x1a\n" +
+	"\brepeated\x18\x0f \x01(\x03R\brepeated\x12=\n" +
+	"\fcompleted_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xf5\x02\n" +
 	"\x10StatementFinding\x12\x1f\n" +
 	"\vline_number\x18\x01 \x01(\x03R\n" +
 	"lineNumber\x127\n" +
@@ -1050,13 +1085,14 @@ const file_settlement_v1_statement_service_proto_rawDesc = "" +
 	"_page_size\"\x84\x01\n" +
 	"\x1dListStatementFindingsResponse\x12;\n" +
 	"\bfindings\x18\x01 \x03(\v2\x1f.settlement.v1.StatementFindingR\bfindings\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\xd9\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\xfe\x01\n" +
 	"\x14StatementFindingKind\x12&\n" +
 	"\"STATEMENT_FINDING_KIND_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fSTATEMENT_FINDING_KIND_MISMATCH\x10\x01\x12(\n" +
 	"$STATEMENT_FINDING_KIND_UNKNOWN_TO_US\x10\x02\x12*\n" +
 	"&STATEMENT_FINDING_KIND_UNKNOWN_TO_THEM\x10\x03\x12\x1e\n" +
-	"\x1aSTATEMENT_FINDING_KIND_BAD\x10\x042\xcd\x02\n" +
+	"\x1aSTATEMENT_FINDING_KIND_BAD\x10\x04\x12#\n" +
+	"\x1fSTATEMENT_FINDING_KIND_REPEATED\x10\x052\xcd\x02\n" +
 	"\x10StatementService\x12b\n" +
 	"\x0fImportStatement\x12%.settlement.v1.ImportStatementRequest\x1a&.settlement.v1.ImportStatementResponse(\x01\x12\\\n" +
 	"\fGetStatement\x12\".settlement.v1.GetStatementRequest\x1a#.settlement.v1.GetStatementResponse\"\x03\x90\x02\x01\x12w\n" +
@@ -1104,22 +1140,23 @@ var file_settlement_v1_statement_service_proto_depIdxs = []int32{
 	12, // 8: settlement.v1.Statement.period_end:type_name -> google.protobuf.Timestamp
 	12, // 9: settlement.v1.Statement.created_at:type_name -> google.protobuf.Timestamp
 	12, // 10: settlement.v1.Statement.updated_at:type_name -> google.protobuf.Timestamp
-	0,  // 11: settlement.v1.StatementFinding.kind:type_name -> settlement.v1.StatementFindingKind
-	13, // 12: settlement.v1.StatementFinding.cost:type_name -> settlement.v1.Money
-	13, // 13: settlement.v1.StatementFinding.recorded:type_name -> settlement.v1.Money
-	6,  // 14: settlement.v1.GetStatementResponse.statement:type_name -> settlement.v1.Statement
-	7,  // 15: settlement.v1.ListStatementFindingsResponse.findings:type_name -> settlement.v1.StatementFinding
-	1,  // 16: settlement.v1.StatementService.ImportStatement:input_type -> settlement.v1.ImportStatementRequest
-	8,  // 17: settlement.v1.StatementService.GetStatement:input_type -> settlement.v1.GetStatementRequest
-	10, // 18: settlement.v1.StatementService.ListStatementFindings:input_type -> settlement.v1.ListStatementFindingsRequest
-	5,  // 19: settlement.v1.StatementService.ImportStatement:output_type -> settlement.v1.ImportStatementResponse
-	9,  // 20: settlement.v1.StatementService.GetStatement:output_type -> settlement.v1.GetStatementResponse
-	11, // 21: settlement.v1.StatementService.ListStatementFindings:output_type -> settlement.v1.ListStatementFindingsResponse
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	12, // 11: settlement.v1.Statement.completed_at:type_name -> google.protobuf.Timestamp
+	0,  // 12: settlement.v1.StatementFinding.kind:type_name -> settlement.v1.StatementFindingKind
+	13, // 13: settlement.v1.StatementFinding.cost:type_name -> settlement.v1.Money
+	13, // 14: settlement.v1.StatementFinding.recorded:type_name -> settlement.v1.Money
+	6,  // 15: settlement.v1.GetStatementResponse.statement:type_name -> settlement.v1.Statement
+	7,  // 16: settlement.v1.ListStatementFindingsResponse.findings:type_name -> settlement.v1.StatementFinding
+	1,  // 17: settlement.v1.StatementService.ImportStatement:input_type -> settlement.v1.ImportStatementRequest
+	8,  // 18: settlement.v1.StatementService.GetStatement:input_type -> settlement.v1.GetStatementRequest
+	10, // 19: settlement.v1.StatementService.ListStatementFindings:input_type -> settlement.v1.ListStatementFindingsRequest
+	5,  // 20: settlement.v1.StatementService.ImportStatement:output_type -> settlement.v1.ImportStatementResponse
+	9,  // 21: settlement.v1.StatementService.GetStatement:output_type -> settlement.v1.GetStatementResponse
+	11, // 22: settlement.v1.StatementService.ListStatementFindings:output_type -> settlement.v1.ListStatementFindingsResponse
+	20, // [20:23] is the sub-list for method output_type
+	17, // [17:20] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_settlement_v1_statement_service_proto_init() }

@@ -35,7 +35,7 @@ type StatementServiceClient interface {
 	//
 	// A line counts once, however often it is sent: the same statement again changes nothing. A bad line is listed and stops nothing. After
 	// each page a checkpoint is stored; a stream that broke goes on from there, or from the beginning. ALREADY_EXISTS: the statement stands
-	// with another header.
+	// with another header, or a line that was taken comes again with another content; a corrected statement needs an id of its own.
 	ImportStatement(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ImportStatementRequest, ImportStatementResponse], error)
 	// GetStatement shows how far the import of a statement has come.
 	GetStatement(ctx context.Context, in *GetStatementRequest, opts ...grpc.CallOption) (*GetStatementResponse, error)
@@ -95,7 +95,7 @@ type StatementServiceServer interface {
 	//
 	// A line counts once, however often it is sent: the same statement again changes nothing. A bad line is listed and stops nothing. After
 	// each page a checkpoint is stored; a stream that broke goes on from there, or from the beginning. ALREADY_EXISTS: the statement stands
-	// with another header.
+	// with another header, or a line that was taken comes again with another content; a corrected statement needs an id of its own.
 	ImportStatement(grpc.ClientStreamingServer[ImportStatementRequest, ImportStatementResponse]) error
 	// GetStatement shows how far the import of a statement has come.
 	GetStatement(context.Context, *GetStatementRequest) (*GetStatementResponse, error)
