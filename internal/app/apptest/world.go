@@ -92,7 +92,13 @@ func (s *Service) TurnClock(by time.Duration) {
 // Verify recomputes every invariant of the tenant, and fails the test with what is broken.
 func (s *Service) Verify(t testing.TB) {
 	t.Helper()
-	findings, err := ledgerdb.Verify(t.Context(), s.DB.Read(), ledger.TenantID(Tenant))
+	s.VerifyTenant(t, Tenant)
+}
+
+// VerifyTenant does that for another tenant.
+func (s *Service) VerifyTenant(t testing.TB, tenant ledger.TenantID) {
+	t.Helper()
+	findings, err := ledgerdb.Verify(t.Context(), s.DB.Read(), tenant)
 	if err != nil {
 		t.Fatalf("verify: %v", err)
 	}
