@@ -38,7 +38,8 @@ func (row *entryRow) ofReservation() bool { return row.Reservation != "" }
 type entryColumn = column[entryRow]
 
 var entries = declare(table[entryRow]{
-	name: "entries",
+	name:    "entries",
+	ordered: true,
 	key: []entryColumn{
 		text("event_key", func(e *entryRow) *string { return &e.EventKey }),
 	},

@@ -32,6 +32,13 @@ var identities = map[string][]string{
 	"exceptions": {
 		"tenant_id", "exception_id", "reservation_id", "request_key", "reason", "fact", "cost_micros", "currency", "observer", "first_seen_at",
 	},
+	"jobs": {
+		"tenant_id", "job_id", "action", "chunk_size", "total", "manifest_hash", "registered_by", "registered_at",
+	},
+	"job_targets": {"tenant_id", "job_id", "ordinal", "reservation_id", "revision", "taken_unit", "taken_amount"},
+	"job_audit": {
+		"tenant_id", "job_id", "ordinal", "reservation_id", "previous_revision", "new_revision", "taken_unit", "taken_amount", "created_at",
+	},
 }
 
 // growing are changes that knowledge, outcomes and resolutions do not allow, in columns that otherwise change.
@@ -56,6 +63,9 @@ var growing = []string{
 	"UPDATE exceptions SET resolution = 'DISMISSED'",
 	"UPDATE exceptions SET resolution = NULL, resolved_at = NULL",
 	"UPDATE exceptions SET count = 0",
+	"UPDATE jobs SET next_index = 0, progressed_at = NULL",
+	"UPDATE jobs SET approved_by = 'eve'",
+	"UPDATE jobs SET approved_at = NULL, approved_by = NULL",
 }
 
 // History is kept by privileges and, whoever asks, by triggers.
@@ -128,7 +138,22 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 			VALUES ('acme', 'x', 'DREAMT', 'alice', 0, 0, now())`,
 		"lines_tenant_id_reservation_id_fkey": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
 			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k9', 'r9', 'imagen', 'GENERATION', now(), 'PERMITTED', now(), 0, now())`,
-		"seen_at_least_once": "UPDATE exceptions SET last_seen_at = first_seen_at - interval '1 second'",
+		"progress_needs_approval":                 "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 1, now())",
+		"progress_stops_between_chunks":           "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 1, now())",
+		"progress_has_a_time":                     "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 2, NULL)",
+		"approved_by_somebody":                    "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), 'bob', NULL, 0, NULL)",
+		"action_is_known":                         "INSERT INTO jobs VALUES ('acme', 'j2', 'ERASE', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"chunks_are_bounded":                      "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1001, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"targets_are_bounded":                     "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 10001, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"manifest_hash_is_sha256":                 "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('G', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"target_ordinal_within_bounds":            "INSERT INTO job_targets VALUES ('acme', 'j1', -1, 'r3', 0, 'CREDITS', 1)",
+		"target_revision_can_grow":                "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r3', 2147483647, 'CREDITS', 1)",
+		"target_taken_within_bounds":              "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r3', 0, 'FREE_ATTEMPTS', 2)",
+		"one_target_per_reservation":              "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r8', 0, 'CREDITS', 1)",
+		"a_change_is_one_revision":                "INSERT INTO job_audit VALUES ('acme', 'j1', 1, 'r9', 0, 2, 'CREDITS', 10, now())",
+		"one_audit_per_reservation":               "INSERT INTO job_audit VALUES ('acme', 'j1', 1, 'r8', 0, 1, 'CREDITS', 10, now())",
+		"job_audit_tenant_id_job_id_ordinal_fkey": "INSERT INTO job_audit VALUES ('acme', 'j1', 2, 'r9', 0, 1, 'CREDITS', 10, now())",
+		"seen_at_least_once":                      "UPDATE exceptions SET last_seen_at = first_seen_at - interval '1 second'",
 	} {
 		_, err := w.db.Read().Exec(t.Context(), sql)
 		if got := postgres.Constraint(err); got != constraint {

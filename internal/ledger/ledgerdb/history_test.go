@@ -8,7 +8,7 @@ import (
 
 // newHistory is a world in which much has happened: r1 completed at a charge, its cost put right by an operator; r2 failed with its cost
 // unknown; r3 is uncertain; r4 has no permit; r5 took a free attempt and was rejected; r6 resumed after a request that was not received;
-// r7 was accepted after its check.
+// r7 was accepted after its check; a job has cancelled r8 and will cancel r9.
 func newHistory(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -69,6 +69,36 @@ func (w *world) play() {
 	w.settle(ledger.Settlement{
 		Reservation: "r7", CheckKey: "c7", Observer: ledger.ByFrontend, Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeCancelled, Cause: "bored"},
 	})
+	w.runJob()
+}
+
+const jobHash = "x"
+
+// runJob is a job of two reservations, a chunk each, after its first chunk.
+func (w *world) runJob() {
+	w.t.Helper()
+	m := ledger.Manifest{Job: "j1", Action: ledger.CancelPending, ChunkSize: 1}
+	for _, id := range []ledger.ReservationID{"r8", "r9"} {
+		r := w.reserve(reserveOf(id, "")).View
+		m.Targets = append(m.Targets, ledger.Target{Reservation: id, Revision: r.Revision, Taken: r.Taken})
+	}
+	must(w, ledger.Keys{Reservations: []ledger.ReservationID{"r8"}}, func(b *ledger.Book) (ledger.Processed, error) {
+		return b.ApplyTarget(ledger.Errand{Job: m.Job, Action: m.Action}, m.Targets[0])
+	})
+	w.answers["r8"] = w.view("r8")
+	w.db.Exec(`INSERT INTO jobs VALUES ($1, 'j1', 'CANCEL', 1, 2, $2, 'ann', now(), 'bob', now(), 1, now())`, tenant, m.Hash(tenant))
+	w.db.Exec(`INSERT INTO job_targets VALUES ($1, 'j1', 0, 'r8', 0, 'CREDITS', 10), ($1, 'j1', 1, 'r9', 0, 'CREDITS', 10)`, tenant)
+	w.db.Exec(`INSERT INTO job_audit VALUES ($1, 'j1', 0, 'r8', 0, 1, 'CREDITS', 10, now())`, tenant)
+}
+
+// view reads a reservation.
+func (w *world) view(id ledger.ReservationID) ledger.View {
+	w.t.Helper()
+	v, err := NewReader(w.db.Read()).Reservation(w.t.Context(), tenant, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
 }
 
 func (w *world) report(in ledger.Report) ledger.Answer {

@@ -68,6 +68,7 @@ func (l *load) run(ctx context.Context, conn sender) (Loaded, error) {
 		r := &l.rows.Reservations[i]
 		loaded.revisions[r.ID] = r.Revision
 	}
+	l.rows.Lines = inOrderOfPermits(l.rows.Lines)
 	loaded.Book = ledger.Open(l.rows)
 	return loaded, nil
 }
@@ -124,8 +125,10 @@ func (l *load) queueReads() {
 	if l.patience == SkipLocked && len(l.providerIDs) > 0 {
 		l.queue(presentProviders, l.readPresent, l.tenant, l.providerIDs)
 	}
-	if len(l.reservationIDs)+len(l.requestKeys)+len(l.tasks) > 0 {
-		l.queue(readLines, l.readLines, l.tenant, l.reservationIDs, l.requestKeys, l.tasks)
+	for i, keys := range [][]string{l.reservationIDs, l.requestKeys, l.tasks} {
+		if len(keys) > 0 {
+			l.queue(linesBy[i], l.readLines, l.tenant, keys)
+		}
 	}
 	if len(l.eventKeys) > 0 {
 		l.queue(readEntries, l.readEntries, l.tenant, l.eventKeys)
@@ -154,7 +157,7 @@ func (l *load) readExceptions(rows pgx.Rows) (err error) {
 
 func (l *load) readLines(rows pgx.Rows) error {
 	found, err := lines.collect(rows)
-	l.rows.Lines = inOrderOfPermits(found)
+	l.rows.Lines = append(l.rows.Lines, found...)
 	return err
 }
 

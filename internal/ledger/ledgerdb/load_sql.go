@@ -72,12 +72,15 @@ func lockBudgets(how string) string {
 // ofAnyReservation is true of every line, and what the index of lines by reservation asks for: no other statement is led to that index.
 const ofAnyReservation = "reservation_id >= ''"
 
+// linesBy read lines by one set of keys each.
+var linesBy = [...]string{
+	each(lines.columns("t"), keysOf("$2"), "lines", "r.reservation_id = k.id AND r."+ofAnyReservation, ""),
+	each(lines.columns("t"), keysOf("$2"), "lines", "r.request_key = k.id", ""),
+	each(lines.columns("t"), keysOf("$2"), "lines", "r.provider_task_id = k.id", ""),
+}
+
 var (
 	lockExceptions = each(exceptions.columns("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", waiting)
-
-	readLines = each(lines.columns("t"), keysOf("$2"), "lines", "r.reservation_id = k.id AND r."+ofAnyReservation, "") +
-		" UNION ALL " + each(lines.columns("t"), keysOf("$3"), "lines", "r.request_key = k.id", "") +
-		" UNION ALL " + each(lines.columns("t"), keysOf("$4"), "lines", "r.provider_task_id = k.id", "")
 
 	readEntries = each(entryColumns, keysOf("$2"), "entries", "r.event_key = k.id", "")
 

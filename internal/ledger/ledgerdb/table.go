@@ -16,6 +16,7 @@ type table[R any] struct {
 	mutable   []column[R]
 	condition string // what an update asks of the row r besides its key; u.previous is then an array that comes last
 	conflict  string // what an insert does about a key that stands already, where that is no lost race
+	ordered   bool   // rows are inserted in their order, because the database numbers them
 
 	all    []column[R]
 	insert string
@@ -66,7 +67,7 @@ func (t *table[R]) collect(rows pgx.Rows) ([]R, error) {
 }
 
 // Both statements take the tenant as $1 and the number of rows as $2, and prove that they wrote as many: COMMIT travels behind them.
-const proven = "WITH written AS (%s RETURNING 1) SELECT settlement_expect((SELECT count(*) FROM written), $2, '%s')"
+const proven = "WITH written AS (%s RETURNING 1) SELECT settlement_expect((SELECT count(*) FROM written), $2::integer, '%s')"
 
 func (t *table[R]) insertSQL() string {
 	var names, values []string
@@ -74,8 +75,12 @@ func (t *table[R]) insertSQL() string {
 		names = append(names, c.name)
 		values = append(values, c.value())
 	}
-	insert := fmt.Sprintf("INSERT INTO %s (tenant_id, %s) SELECT $1, %s FROM unnest(%s) WITH ORDINALITY AS u (%s, ordinal) ORDER BY ordinal %s",
-		t.name, strings.Join(names, ", "), strings.Join(values, ", "), unnested(t.all, 3), strings.Join(names, ", "), t.conflict)
+	order := ""
+	if t.ordered {
+		order = "ORDER BY ordinal "
+	}
+	insert := fmt.Sprintf("INSERT INTO %s (tenant_id, %s) SELECT $1, %s FROM %s %s%s",
+		t.name, strings.Join(names, ", "), strings.Join(values, ", "), rowsOfArrays(t.all), order, t.conflict)
 	return fmt.Sprintf(proven, insert, "insert into "+t.name)
 }
 
@@ -92,15 +97,14 @@ func (t *table[R]) updateSQL() string {
 		written = append(written, column[R]{name: "previous", kind: "bigint"})
 		keys = append(keys, t.condition)
 	}
-	names := array(written, func(c *column[R]) string { return c.name })
 	// As in each: one look-up a row, by its key. The row is locked, so it is still in its place when it is written.
-	update := fmt.Sprintf("UPDATE %s t SET %s FROM unnest(%s) AS u (%s) CROSS JOIN LATERAL "+
+	update := fmt.Sprintf("UPDATE %s t SET %s FROM %s CROSS JOIN LATERAL "+
 		"(SELECT r.ctid AS place FROM %s r WHERE r.tenant_id = $1 AND %s OFFSET 0) k WHERE t.tenant_id = $1 AND t.ctid = k.place",
-		t.name, strings.Join(sets, ", "), unnested(written, 3), strings.Join(names, ", "), t.name, strings.Join(keys, " AND "))
+		t.name, strings.Join(sets, ", "), rowsOfArrays(written), t.name, strings.Join(keys, " AND "))
 	return fmt.Sprintf(proven, update, "update of "+t.name)
 }
 
-// value is the column's value in a statement over unnested arrays.
+// value is the column's value in a statement over arrays.
 func (c *column[R]) value() string {
 	if c.cast != "" {
 		return "u." + c.name + "::" + c.cast
@@ -108,12 +112,17 @@ func (c *column[R]) value() string {
 	return "u." + c.name
 }
 
-func unnested[R any](columns []column[R], first int) string {
-	arrays := make([]string, len(columns))
+// firstArray is the number of the argument that is the first column's array.
+const firstArray = 3
+
+// rowsOfArrays are the rows u of a statement's arrays, one for each column. Each value is picked by its place: unnest would set up a store
+// for every array, which costs as much as dozens of rows. Finding a place among texts takes as long as it is far, so this is for hundreds.
+func rowsOfArrays[R any](columns []column[R]) string {
+	var values []string
 	for i, c := range columns {
-		arrays[i] = fmt.Sprintf("$%d::%s[]", first+i, c.kind)
+		values = append(values, fmt.Sprintf("($%d::%s[])[ordinal] AS %s", firstArray+i, c.kind, c.name))
 	}
-	return strings.Join(arrays, ", ")
+	return fmt.Sprintf("(SELECT %s, ordinal FROM generate_series(1, $2::integer) ordinal) u", strings.Join(values, ", "))
 }
 
 // queueInsert adds the statement that inserts the rows, if there are any.

@@ -133,6 +133,30 @@ var breaks = map[string]struct {
 		"UPDATE exceptions SET resolution = 'DISMISSED'",
 		Finding{Expected: "0", Actual: "1 (+1)"},
 	},
+	"a_manifest_is_what_was_approved": {
+		"UPDATE job_targets SET taken_amount = 11 WHERE reservation_id = 'r9'",
+		Finding{Where: "j1", Expected: "2 targets, " + jobHash, Actual: "2 targets, eeb1f6d58bcf5cbf6a44dd3a4e9ba3c7bb0a16ac34d9ae6a1c0da1a8a4dd1dcb"},
+	},
+	"targets_are_in_the_order_of_their_ids": {
+		"UPDATE job_targets SET ordinal = 2 WHERE reservation_id = 'r9'",
+		Finding{Where: "j1 r9", Expected: "1", Actual: "2 (+1)"},
+	},
+	"progress_stops_between_chunks": {
+		"ALTER TABLE jobs DROP CONSTRAINT progress_stops_between_chunks; UPDATE jobs SET next_index = 3",
+		Finding{Where: "j1", Expected: "2", Actual: "3 (+1)"},
+	},
+	"only_approved_jobs_run": {
+		"ALTER TABLE jobs DROP CONSTRAINT progress_needs_approval; UPDATE jobs SET approved_by = NULL, approved_at = NULL",
+		Finding{Where: "j1", Expected: "approved", Actual: "not approved"},
+	},
+	"an_audit_is_the_beginning_of_its_manifest": {
+		"UPDATE jobs SET next_index = 2",
+		Finding{Where: "j1 1", Expected: "r9 from 0 to 1, 10 CREDITS"},
+	},
+	"an_audit_is_in_the_ledger": {
+		"DELETE FROM job_audit",
+		Finding{Where: "r8", Actual: "CANCELLED by j1 at revision 1"},
+	},
 	"guards_are_on": {
 		"ALTER TABLE lines DISABLE TRIGGER knowledge_only_grows",
 		Finding{Where: "lines knowledge_only_grows", Expected: "on", Actual: "off"},
