@@ -3,9 +3,9 @@
 //
 //	table, err := oracle.Read()
 //	for _, cell := range table.Cells {
-//	        // build cell.Situation under its Terms by taking its Steps, check that it Stands,
-//	        // make cell.Call, compare the answer with cell.Answer
-//	        // and the view afterwards with cell.Moves.After(before, now).
+//	        // build cell.Situation under its Terms by taking its Steps, each said by Situation.Say;
+//	        // see what stands, make cell.Call, see what stands now;
+//	        // cell.Judge tells every difference.
 //	}
 //
 // The package knows the words and the shape of the tables, not the rules: it takes no part in deciding what a cell should say.

@@ -74,8 +74,8 @@ func (g *stage) show(v ledger.View) oracle.View {
 			out[oracle.Outcome] += ":" + string(o.Stage)
 		}
 	}
-	if v.Credit == ledger.Captured && v.Reservation.Captured < v.Taken.Amount {
-		out[oracle.Credit] += ":" + strconv.FormatInt(int64(v.Reservation.Captured), 10)
+	if v.Credit == ledger.Captured && v.Captured < v.Taken.Amount {
+		out[oracle.Credit] += ":" + strconv.FormatInt(int64(v.Captured), 10)
 	}
 	mark(out, oracle.Overdue, "MARKED", !v.OverdueSince.IsZero())
 	mark(out, oracle.Cancel, "ASKED", !v.CancelRequestedAt.IsZero())
