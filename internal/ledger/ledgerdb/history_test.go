@@ -8,7 +8,7 @@ import (
 
 // newHistory is a world in which much has happened: r1 completed at a charge, its cost put right by an operator; r2 failed with its cost
 // unknown; r3 is uncertain; r4 has no permit; r5 took a free attempt and was rejected; r6 resumed after a request that was not received;
-// r7 was accepted after its check; a job has cancelled r8 and will cancel r9.
+// r7 was accepted after its check; a job has cancelled r8, and would go on with an r9 that is not there.
 func newHistory(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -72,33 +72,30 @@ func (w *world) play() {
 	w.runJob()
 }
 
-const jobHash = "x"
+// jobHash is the hash of its manifest.
+const jobHash = "ef3eff2e5f89cbb74527f2ee4b8a8cf68f68ff66425faee1465915a0f0f0b4c6"
 
-// runJob is a job of two reservations, a chunk each, after its first chunk.
+// runJob is a job of two targets, a chunk each, after its first chunk.
 func (w *world) runJob() {
 	w.t.Helper()
-	m := ledger.Manifest{Job: "j1", Action: ledger.CancelPending, ChunkSize: 1}
-	for _, id := range []ledger.ReservationID{"r8", "r9"} {
-		r := w.reserve(reserveOf(id, "")).View
-		m.Targets = append(m.Targets, ledger.Target{Reservation: id, Revision: r.Revision, Taken: r.Taken})
-	}
-	must(w, ledger.Keys{Reservations: []ledger.ReservationID{"r8"}}, func(b *ledger.Book) (ledger.Processed, error) {
+	r8 := w.reserve(reserveOf("r8", "")).View
+	m := ledger.Manifest{Job: "j1", Action: ledger.CancelPending, ChunkSize: 1, Targets: []ledger.Target{
+		{Reservation: "r8", Revision: r8.Revision, Taken: r8.Taken}, {Reservation: "r9", Revision: 0, Taken: r8.Taken},
+	}}
+	keys := ledger.Keys{Reservations: []ledger.ReservationID{"r8"}}
+	must(w, keys, func(b *ledger.Book) (ledger.Processed, error) {
 		return b.ApplyTarget(ledger.Errand{Job: m.Job, Action: m.Action}, m.Targets[0])
 	})
-	w.answers["r8"] = w.view("r8")
-	w.db.Exec(`INSERT INTO jobs VALUES ($1, 'j1', 'CANCEL', 1, 2, $2, 'ann', now(), 'bob', now(), 1, now())`, tenant, m.Hash(tenant))
-	w.db.Exec(`INSERT INTO job_targets VALUES ($1, 'j1', 0, 'r8', 0, 'CREDITS', 10), ($1, 'j1', 1, 'r9', 0, 'CREDITS', 10)`, tenant)
-	w.db.Exec(`INSERT INTO job_audit VALUES ($1, 'j1', 0, 'r8', 0, 1, 'CREDITS', 10, now())`, tenant)
-}
-
-// view reads a reservation.
-func (w *world) view(id ledger.ReservationID) ledger.View {
-	w.t.Helper()
-	v, err := NewReader(w.db.Read()).Reservation(w.t.Context(), tenant, id)
-	if err != nil {
-		w.t.Fatal(err)
+	w.answers["r8"] = must(w, keys, func(b *ledger.Book) (ledger.Expiry, error) { return b.Expire("r8") }).View
+	for _, sql := range []string{
+		`INSERT INTO jobs VALUES ($1, 'j1', 'CANCEL', 1, 2, '` + m.Hash(tenant) + `', 'ann', now(), 'bob', now(), 1, now())`,
+		`INSERT INTO job_targets VALUES ($1, 'j1', 0, 'r8', 0, 'CREDITS', 10), ($1, 'j1', 1, 'r9', 0, 'CREDITS', 10)`,
+		`INSERT INTO job_audit VALUES ($1, 'j1', 0, 'r8', 0, 1, 'CREDITS', 10, now())`,
+	} {
+		if _, err := w.store.pool.Exec(w.t.Context(), sql, tenant); err != nil {
+			w.t.Fatal(err)
+		}
 	}
-	return v
 }
 
 func (w *world) report(in ledger.Report) ledger.Answer {
