@@ -3,6 +3,8 @@ package ledgerdb
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/settlementd/settlementd/internal/ledger"
 )
 
@@ -92,7 +94,7 @@ func (w *world) runJob() {
 		`INSERT INTO job_targets VALUES ($1, 'j1', 0, 'r8', 0, 'CREDITS', 10), ($1, 'j1', 1, 'r9', 0, 'CREDITS', 10)`,
 		`INSERT INTO job_audit VALUES ($1, 'j1', 0, 'r8', 0, 1, 'CREDITS', 10, now())`,
 	} {
-		if _, err := w.store.pool.Exec(w.t.Context(), sql, tenant); err != nil {
+		if _, err := w.store.pool.Exec(w.t.Context(), sql, pgx.QueryExecModeExec, tenant); err != nil {
 			w.t.Fatal(err)
 		}
 	}
