@@ -7,6 +7,7 @@ import (
 	"time"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
+	"github.com/settlementd/settlementd/internal/app"
 	"github.com/settlementd/settlementd/internal/app/apptest"
 	"github.com/settlementd/settlementd/internal/oracle"
 )
@@ -17,7 +18,7 @@ const bystander = "bystander"
 // newStage makes a service and, for each cell, an account and a provider with what its terms say.
 func newStage(t *testing.T, table *oracle.Table, cells []oracle.Cell) *stage {
 	t.Helper()
-	g := &stage{t: t, s: apptest.New(t)}
+	g := &stage{t: t, s: apptest.New(t, func(c *app.Config) { c.CallTimeout = time.Minute })} // full batches, and a busy machine
 	g.turn(0)
 	for i, cell := range cells {
 		g.actors = append(g.actors, newActor(table, i, cell))
