@@ -32,12 +32,12 @@ func TestCase39AnIdOfAnotherShapeIsMalformed(t *testing.T) {
 		"", " ", "\t", "a b", "a\x00b", "id\n", "\nid", "id\u00e9", "ide\u0301", "id\u200b", "\ufeffid", "id\x7f",
 		strings.Repeat("a", 129), strings.Repeat("a", 10_000),
 	}
-	tenants := append(bad, "a.b", "a/b", "a!", strings.Repeat("a", 65))
+	narrow := append(bad, "a.b", "a/b", "a!", strings.Repeat("a", 65))
 	n := 0
 	each(isID, func(req proto.Message, at spot) {
 		ids := bad
-		if at.field.Name() == "tenant_id" {
-			ids = tenants
+		if at.field.Name() == "tenant_id" || at.field.Name() == "job_id" {
+			ids = narrow
 		}
 		for _, id := range ids {
 			at.in.Set(at.field, protoreflect.ValueOfString(id))
@@ -62,8 +62,12 @@ func TestCase39BytesThatAreNoTextAreMalformed(t *testing.T) {
 	each(isText, func(req proto.Message, at spot) {
 		raw := protowire.AppendTag(nil, at.field.Number(), protowire.BytesType)
 		at.in.SetUnknown(protowire.AppendBytes(raw, []byte("a\xff")))
+		path := at.path
+		if at.field.IsList() {
+			path = fmt.Sprintf("%s[%d]", path, at.in.Get(at.field).List().Len())
+		}
 		_, err := try(t.Context(), s, req)
-		wantStatus(t, err, codes.InvalidArgument, at.path)
+		wantStatus(t, err, codes.InvalidArgument, path)
 	})
 	label := apptest.Reserve("J", "")
 	entry := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte("\xc3"))

@@ -183,3 +183,24 @@ func TestCase20ALateCallbackOfTheFirstAttemptLeavesTheSecondAlone(t *testing.T) 
 	wantAnswer(t, s.Settle(t, "J", "K2", apptest.Completed(apptest.Money(90))), applied, completed)
 	s.WantBooks(t, apptest.Books{Credits: 90, Attempts: 2, Spent: 90})
 }
+
+// TestCase16ACallbackAloneSettlesNothingWhereThePollDecides has both see the end of one job, the callback first and last.
+func TestCase16ACallbackAloneSettlesNothingWhereThePollDecides(t *testing.T) {
+	t.Parallel()
+	s := seeded(t, func(r *settlementv1.PutProviderRequest) { r.AuthoritativeObserver = poll })
+	defer s.Verify(t)
+	s.Granted(t, "J", "K")
+	s.Report(t, "J", "K", apptest.Accepted("task"))
+	before := s.Copy(t)
+	for _, outcome := range []any{apptest.Completed(nil), apptest.Failed(nil), apptest.Rejected(apptest.Output, nil), apptest.Unavailable(apptest.Output)} {
+		resp := s.Settle(t, "J", "K", outcome, apptest.SeenBy(callback))
+		wantAnswer(t, resp, held, processing)
+		is(t, "held for", resp.GetHeldReason(), settlementv1.HeldReason_HELD_REASON_AWAITING_POLL)
+	}
+	s.Unchanged(t, before)
+	r := wantAnswer(t, s.Settle(t, "J", "K", apptest.Completed(apptest.Money(90)), apptest.SeenBy(callback)), held, processing)
+	is(t, "a first-known cost is known all the same", line(t, r, "K").GetCost().GetAmountMicros(), 90)
+	wantAnswer(t, s.Settle(t, "J", "K", apptest.Completed(nil), apptest.SeenBy(poll)), applied, completed)
+	wantAnswer(t, s.Settle(t, "J", "K", apptest.Completed(nil), apptest.SeenBy(callback)), replayed, completed)
+	s.WantBooks(t, apptest.Books{Credits: 90, Attempts: 2, Spent: 90})
+}

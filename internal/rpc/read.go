@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -49,6 +50,7 @@ func unreadable(data []byte, m protoreflect.MessageDescriptor, err error) error 
 
 // notUTF8 returns the path of the first string that is not UTF-8, or nothing.
 func notUTF8(data []byte, m protoreflect.MessageDescriptor) string {
+	items := map[protowire.Number]int{} // of lists, so far
 	for len(data) > 0 {
 		number, wire, value, n := consume(data)
 		if n < 0 {
@@ -56,18 +58,26 @@ func notUTF8(data []byte, m protoreflect.MessageDescriptor) string {
 		}
 		data = data[n:]
 		field := m.Fields().ByNumber(number)
-		switch {
-		case field == nil || wire != protowire.BytesType:
-		case field.Kind() == protoreflect.StringKind && !utf8.Valid(value):
-			return string(field.Name())
-		case field.Kind() == protoreflect.MessageKind:
-			path := notUTF8(value, field.Message())
-			switch {
-			case path != "" && field.IsMap():
-				return string(field.Name())
-			case path != "":
-				return string(field.Name()) + "." + path
+		if field == nil || wire != protowire.BytesType {
+			continue
+		}
+		name := string(field.Name())
+		if field.IsList() {
+			name = fmt.Sprintf("%s[%d]", name, items[number])
+			items[number]++
+		}
+		switch field.Kind() {
+		case protoreflect.StringKind:
+			if !utf8.Valid(value) {
+				return name
 			}
+		case protoreflect.MessageKind:
+			if path := notUTF8(value, field.Message()); path != "" && field.IsMap() {
+				return name
+			} else if path != "" {
+				return name + "." + path
+			}
+		default:
 		}
 	}
 	return ""
