@@ -168,3 +168,21 @@ func wantStatusOrOK(t *testing.T, err error, code codes.Code) {
 		t.Error(err)
 	}
 }
+
+// TestCase39AStreamIsNoWayAround sends malformed requests to a method that answers with a stream.
+func TestCase39AStreamIsNoWayAround(t *testing.T) {
+	t.Parallel()
+	s := seeded(t)
+	defer s.Verify(t)
+	notText := &settlementv1.DrainJobRequest{TenantId: apptest.Tenant, MaxChunks: 1}
+	notText.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte("a\xff")))
+	for field, req := range map[string]*settlementv1.DrainJobRequest{
+		"tenant_id":  {TenantId: "a b", JobId: "job", MaxChunks: 1},
+		"max_chunks": {TenantId: apptest.Tenant, JobId: "job", MaxChunks: 65},
+		"job_id":     notText,
+	} {
+		stream := must(settlementv1.NewReconciliationJobServiceClient(s.Conn).DrainJob(t.Context(), req))(t)
+		_, err := stream.Recv()
+		wantStatus(t, err, codes.InvalidArgument, field)
+	}
+}

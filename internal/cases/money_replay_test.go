@@ -11,12 +11,15 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
+	"github.com/settlementd/settlementd/internal/app"
 	"github.com/settlementd/settlementd/internal/app/apptest"
 )
 
 // fullReserve is a request that says something in every field.
 func fullReserve() *settlementv1.ReserveRequest {
-	return apptest.Reserve("J", "K", long, func(r *settlementv1.ReserveRequest) { r.Labels = map[string]string{"team": "red", "order": "7"} })
+	return apptest.Reserve("J", "K", long, func(r *settlementv1.ReserveRequest) {
+		r.Labels = map[string]string{"team": "red", "order": "7", "city": "Z\u00fcrich"}
+	})
 }
 
 // otherwise changes one field of a request into something else that is valid.
@@ -77,7 +80,9 @@ func variants(t *testing.T) map[string][]*settlementv1.ReserveRequest {
 	}
 	labelled := fullReserve()
 	labelled.Labels["more"] = ""
-	vs["labels"] = append(vs["labels"], labelled)
+	spelt := fullReserve()
+	spelt.Labels["city"] = "Zu\u0308rich" // looks the same
+	vs["labels"] = append(vs["labels"], labelled, spelt)
 	return vs
 }
 
@@ -233,4 +238,20 @@ func TestCase05AnOpenJobReplayedLongAfterIsExpired(t *testing.T) {
 	wantOutcome(t, again.GetReservation(), last.GetReservation())
 	s.Unchanged(t, before)
 	s.WantBooks(t, apptest.Books{Credits: 100, Attempts: 2})
+}
+
+// TestCase05ReplaysDoNotDependOnTheServersSettings restarts the server with other defaults between a call and its replay.
+func TestCase05ReplaysDoNotDependOnTheServersSettings(t *testing.T) {
+	t.Parallel()
+	s := seeded(t)
+	defer s.Verify(t)
+	first, second := s.Granted(t, "J1", "K1"), s.Granted(t, "J2", "K2", long)
+	s.Stop()
+	s = apptest.On(t, s.DB, func(c *app.Config) { c.DefaultTTL, c.MaxAge = time.Minute, time.Hour })
+	before := s.Copy(t)
+	wantGrant(t, first, reserve(t, s, apptest.Reserve("J1", "K1")).GetGranted())
+	wantGrant(t, second, reserve(t, s, apptest.Reserve("J2", "K2", ttl(86_400))).GetGranted())
+	_, err := s.Reservations.Reserve(t.Context(), apptest.Reserve("J1", "K1", ttl(900))) // what the default was, now said
+	wantStatus(t, err, codes.AlreadyExists, "ttl_seconds")
+	s.Unchanged(t, before)
 }
