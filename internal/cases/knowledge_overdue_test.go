@@ -35,7 +35,7 @@ func TestCase48ExpiryHappensInTheCallThatFindsIt(t *testing.T) {
 			resp := s.Extend(t, id, 600)
 			return s.Get(t, id), resp.GetRefused() == settlementv1.ExtendRefusal_EXTEND_REFUSAL_NOT_OPEN
 		},
-		"Settle": func(s *apptest.Service, id, key string) (*settlementv1.Reservation, bool) {
+		"Settle": func(s *apptest.Service, id, _ string) (*settlementv1.Reservation, bool) {
 			resp := s.Settle(t, id, "", apptest.Cancelled())
 			return resp.GetReservation(), resp.GetDisposition() != applied
 		},
