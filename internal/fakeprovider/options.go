@@ -58,10 +58,10 @@ func (o *Options) validate() error {
 func validateLoopback(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("address %q: %w", addr, err)
+		return fmt.Errorf("listen %q: %w", addr, err)
 	}
 	if !isLoopback(host) {
-		return fmt.Errorf("address %q: want a loopback host, because anybody who reaches the server can control it", addr)
+		return fmt.Errorf("listen %q: want a loopback host, because anybody who reaches the server can control it", addr)
 	}
 	return nil
 }
