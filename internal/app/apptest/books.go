@@ -48,7 +48,7 @@ func (s *Service) WantBooks(t testing.TB, want Books) {
 // Every table that a call may write.
 const (
 	money = "tenants accounts providers budgets reservations lines entries"
-	all   = money + " exceptions"
+	all   = money + " exceptions jobs job_targets job_audit"
 )
 
 // Copy is everything that the tables said at one moment.

@@ -59,13 +59,7 @@ func list[V any](ctx context.Context, r *Reader, tenant ledger.TenantID, collect
 		return nil, fmt.Errorf("ledgerdb: list: %w", err)
 	}
 	if len(found) == 0 {
-		exists, err := r.TenantExists(ctx, tenant)
-		if err != nil {
-			return nil, err
-		}
-		if !exists {
-			return nil, missing("tenant_id", "tenant %s", tenant)
-		}
+		return nil, r.RequireTenant(ctx, tenant)
 	}
 	return found, nil
 }
@@ -104,6 +98,15 @@ func (r *Reader) Tenants(ctx context.Context, after ledger.TenantID, limit int) 
 		return nil, fmt.Errorf("ledgerdb: list tenants: %w", err)
 	}
 	return array(found, func(s *string) ledger.TenantID { return ledger.TenantID(*s) }), nil
+}
+
+// RequireTenant fails with NotFound if nobody has created the tenant.
+func (r *Reader) RequireTenant(ctx context.Context, tenant ledger.TenantID) error {
+	exists, err := r.TenantExists(ctx, tenant)
+	if err == nil && !exists {
+		return missing("tenant_id", "tenant %s", tenant)
+	}
+	return err
 }
 
 // TimeZoneExists tells whether the database knows a time zone by this name, to the letter.

@@ -94,8 +94,11 @@ func (s *Server) ListJobs(ctx context.Context, req *settlementv1.ListJobsRequest
 	for _, state := range req.GetStates() {
 		states = append(states, jobdb.State(wire.JobStates.Word(state)))
 	}
-	page := ledgerdb.Page{After: ledgerdb.Cursor{At: at, ID: id}, Size: wire.PageSize(req.PageSize)}
-	jobs, err := s.store.Jobs(ctx, ledger.TenantID(req.GetTenantId()), states, page)
+	tenant, page := ledger.TenantID(req.GetTenantId()), ledgerdb.Page{After: ledgerdb.Cursor{At: at, ID: id}, Size: wire.PageSize(req.PageSize)}
+	jobs, err := s.store.Jobs(ctx, tenant, states, page)
+	if err == nil && len(jobs) == 0 {
+		err = s.reader.RequireTenant(ctx, tenant)
+	}
 	if err != nil {
 		return nil, err
 	}
