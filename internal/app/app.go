@@ -18,6 +18,8 @@ import (
 	"github.com/settlementd/settlementd/internal/reconcile"
 	"github.com/settlementd/settlementd/internal/reconcile/jobs"
 	"github.com/settlementd/settlementd/internal/reconcile/jobs/jobdb"
+	"github.com/settlementd/settlementd/internal/reconcile/statements"
+	"github.com/settlementd/settlementd/internal/reconcile/statements/statementdb"
 	"github.com/settlementd/settlementd/internal/reserve"
 	"github.com/settlementd/settlementd/internal/rpc"
 	"github.com/settlementd/settlementd/internal/settle"
@@ -49,6 +51,7 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 		settlementv1.RegisterSettlementServiceServer(s, settle.New(lanes))
 		settlementv1.RegisterReconciliationServiceServer(s, reconcile.New(lanes, reader))
 		settlementv1.RegisterReconciliationJobServiceServer(s, jobs.New(jobdb.New(ledgerPool, readPool), reader, c.jobs(ctx)))
+		settlementv1.RegisterStatementServiceServer(s, statements.New(lanes, reader, statementdb.New(ledgerPool, readPool), ctx.Done()))
 		settlementv1.RegisterAccountServiceServer(s, account.New(lanes, reader))
 	})
 	if err != nil {

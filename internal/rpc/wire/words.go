@@ -70,6 +70,7 @@ var (
 	JobStates            = newWords[settlementv1.JobState, string](settlementv1.JobState_value, "JOB_STATE_")
 	Mismatches           = newWords[settlementv1.Mismatch, ledger.Mismatch](settlementv1.Mismatch_value, "MISMATCH_")
 	EvidenceOutputChecks = newWords[settlementv1.EvidenceOutputCheck, ledger.OutputCheck](settlementv1.EvidenceOutputCheck_value, "EVIDENCE_OUTPUT_CHECK_")
+	StatementFindings    = newWords[settlementv1.StatementFindingKind, string](settlementv1.StatementFindingKind_value, "STATEMENT_FINDING_KIND_")
 )
 
 // Money returns a message, or none for an unknown amount.
