@@ -42,12 +42,12 @@ func (x *site) behindProxy(change ...func(*app.Config)) (*site, *postgrestest.Pr
 }
 
 // fault makes the database act before each row of an event ("INSERT ON entries") that fulfils a condition. The counter lets it act a
-// number of times only: it counts through rollbacks.
+// number of times only: it counts through rollbacks. An action that waits for a lock is cut off by the time limit of its statement alone.
 func (x *site) fault(event, condition, action string) {
 	x.t.Helper()
 	x.DB.Exec(fmt.Sprintf(`CREATE SEQUENCE IF NOT EXISTS faults;
 		GRANT USAGE ON faults TO settlementd_service;
-		CREATE OR REPLACE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$
+		CREATE OR REPLACE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$
 		BEGIN
 			IF %s THEN %s; END IF;
 			RETURN NEW;
