@@ -46,16 +46,17 @@ func classified(classes ...postgres.Class) func(error) bool {
 	}
 }
 
-// faults are asked in this order. What no row knows is INTERNAL, and hidden from the caller.
+// faults are asked in this order: a connection that could not be made in its own time says so before the caller's deadline is looked at.
+// What no row knows is INTERNAL, and hidden from the caller.
 var faults = []fault{
 	{is(lane.ErrBusy), codes.ResourceExhausted, "OVERLOADED", lane.ErrBusy.Error(), true},
 	{is(lane.ErrClosed), codes.Unavailable, "SHUTTING_DOWN", lane.ErrClosed.Error(), true},
 	{is(lane.ErrAborted), codes.Aborted, "LOST_RACE", lane.ErrAborted.Error() + "; try again", true},
 	{is(lane.ErrUnavailable), codes.Unavailable, "LEDGER_UNAVAILABLE", lane.ErrUnavailable.Error() + "; try again with the same ids", true},
-	{is(context.DeadlineExceeded), codes.DeadlineExceeded, "DEADLINE_EXCEEDED", "the deadline passed; the call may have been carried out, a retry with the same ids tells", false},
-	{is(context.Canceled), codes.Canceled, "CANCELLED", "the caller went away", false},
 	{classified(postgres.Unavailable, postgres.LockTimeout, postgres.StatementTimeout), codes.Unavailable, "LEDGER_UNAVAILABLE", lane.ErrUnavailable.Error() + "; try again", true},
 	{classified(postgres.Retryable, postgres.LostRace), codes.Aborted, "LOST_RACE", lane.ErrAborted.Error() + "; try again", true},
+	{is(context.DeadlineExceeded), codes.DeadlineExceeded, "DEADLINE_EXCEEDED", "the deadline passed; the call may have been carried out, a retry with the same ids tells", false},
+	{is(context.Canceled), codes.Canceled, "CANCELLED", "the caller went away", false},
 }
 
 // mistakes tells how a caller learns that its call has no answer.

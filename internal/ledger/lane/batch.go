@@ -181,6 +181,7 @@ func (l *Lanes) alone(k key, calls []*call, patience ledgerdb.Patience, err erro
 	case postgres.LockTimeout, postgres.StatementTimeout:
 		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
 		return
+	default: // it does not pass by itself
 	}
 	l.config.Log.Error("the database refused a change", "error", err, "tenant", k.tenant,
 		slog.Any("reservations", calls[0].keys.Reservations), slog.Any("accounts", calls[0].keys.Accounts))
