@@ -161,9 +161,12 @@ func (c *change) recordCost(l *Line, cost Money) Reason {
 	return ""
 }
 
+// spentMax is the most that a budget can have spent. It leaves room for the largest hold, so that what is left of a budget cannot wrap.
+const spentMax = math.MaxInt64 - AmountMax
+
 // spend moves what the budget has spent.
 func (c *change) spend(m Micros) {
-	if m > 0 && c.budget.Spent > math.MaxInt64-m || c.budget.Spent+m < 0 {
+	if m > 0 && c.budget.Spent > spentMax-m || c.budget.Spent+m < 0 {
 		c.fail(broken("budget of provider %s cannot move spent by %d from %d", c.provider.ID, m, c.budget.Spent))
 		return
 	}

@@ -50,7 +50,7 @@ type Budget struct {
 	Spent Micros
 }
 
-// available returns what can still be held. It is negative when more was spent than the limit, and cannot wrap.
+// available returns what can still be held. It is negative when more was spent than the limit.
 func (b *Budget) available() Micros { return b.Limit - b.Held - b.Spent }
 
 // ProviderSettings is what an operator decides about a provider. Currency, budget period and time zone are for ever.
