@@ -18,9 +18,12 @@ type serveCmd struct {
 	app.Config
 }
 
+// fault is called at the points of a job's chunk. It is set in programs that are built to be killed there.
+var fault func(point string) error
+
 // Run serves calls until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
-	s.Log = log
+	s.Log, s.Fault = log, fault
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -247,12 +246,4 @@ func invalid(t testing.TB, err error, field string) {
 	if info := failure(t, err, codes.InvalidArgument, "INVALID_ARGUMENT"); info.GetMetadata()["field"] != field {
 		t.Errorf("the field to blame is %q, want %q: %v", info.GetMetadata()["field"], field, err)
 	}
-}
-
-// sooner gives a test's context a time limit that nothing of what it does comes near.
-func sooner(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
 }

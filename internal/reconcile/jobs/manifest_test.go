@@ -117,6 +117,9 @@ func TestManifestAtItsLimits(t *testing.T) {
 		if job := f.register(t, m).GetJob(); int(job.GetTotal()) != len(m.Targets) || job.GetNextIndex() != 0 || !job.GetAllowPartial() {
 			t.Errorf("%s: %v", name, job)
 		}
+		if r := f.report(t, m.GetJobId()); len(r.GetRemaining()) != len(m.Targets) {
+			t.Errorf("%s: the report is %v", name, r)
+		}
 	}
 	f.Verify(t)
 }

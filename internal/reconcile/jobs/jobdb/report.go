@@ -31,7 +31,7 @@ const report = "SELECT " + jobColumns + ", t.* FROM (SELECT " + jobColumns + ` F
 			r.reservation_id IS NOT NULL, coalesce(r.revision, 0), coalesce(r.taken_unit, ''), coalesce(r.taken_amount, 0), coalesce(r.state, ''),
 			coalesce(r.outcome_kind, ''), coalesce(r.outcome_stage, ''),
 			ARRAY (
-				SELECT e.event_type FROM generate_series(t.revision + 2, least(r.revision, t.revision + 1 + $3)) later
+				SELECT e.event_type FROM generate_series(t.revision::bigint + 2, least(r.revision, t.revision::bigint + 1 + $3)) later
 				JOIN entries e ON e.tenant_id = $1 AND e.event_key = 'change ' || t.reservation_id || ' ' || later
 				ORDER BY later
 			)
