@@ -28,10 +28,9 @@ const (
 type Config struct {
 	DSN             string // a libpq connection string or URL
 	Kind            Kind
-	Schema          string        // becomes the search_path; empty leaves the role's own
-	MaxConns        int           // 0: as the DSN says, else pgx's default
-	ApplicationName string        // shown in pg_stat_activity; a name in the DSN wins
-	ReadTimeout     time.Duration // statement_timeout of a Read pool; 0 means readTimeout
+	Schema          string // becomes the search_path; empty leaves the role's own
+	MaxConns        int    // 0: as the DSN says, else pgx's default
+	ApplicationName string // shown in pg_stat_activity; a name in the DSN wins
 
 	// NoPreparedStatements is for a pooler between us and the server that hands connections out per transaction and
 	// does not know prepared statements (pgbouncer before 1.21). Such a pooler passes no settings on either, so Open
@@ -42,7 +41,7 @@ type Config struct {
 const (
 	lockTimeout      = "500ms"
 	statementTimeout = "2s"
-	readTimeout      = 30 * time.Second
+	readTimeout      = "30s"
 	connectTimeout   = 5 * time.Second
 )
 
@@ -150,11 +149,7 @@ func (c Config) settings() (map[string]string, error) {
 		s["plan_cache_mode"] = "force_generic_plan"
 		s["lock_timeout"], s["statement_timeout"] = lockTimeout, statementTimeout
 	case Read:
-		wait := c.ReadTimeout
-		if wait <= 0 {
-			wait = readTimeout
-		}
-		s["statement_timeout"] = fmt.Sprintf("%dms", wait.Milliseconds())
+		s["statement_timeout"] = readTimeout
 	default:
 		return nil, errors.New("postgres: Config.Kind must be Ledger or Read")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
@@ -26,7 +25,7 @@ const (
 	CallerLeft                    // the caller's context ended; nobody waits for an answer
 )
 
-// String names the class in lower case, as logs and metrics show it.
+// String names the class in lower case.
 func (c Class) String() string {
 	names := [...]string{"none", "data", "lost_race", "retryable", "lock_timeout", "statement_timeout", "unavailable", "caller_left"}
 	if c < 0 || int(c) >= len(names) {
@@ -126,19 +125,4 @@ func Constraint(err error) string {
 		return pg.ConstraintName
 	}
 	return ""
-}
-
-// Message returns what the server says in one line, with its detail, or the error's own text: for logs, never for callers.
-func Message(err error) string {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return err.Error()
-	}
-	parts := []string{pg.Message}
-	for _, more := range []string{pg.Detail, pg.Where} {
-		if more != "" {
-			parts = append(parts, strings.ReplaceAll(more, "\n", " "))
-		}
-	}
-	return strings.Join(parts, "; ") + " (" + pg.Code + ")"
 }

@@ -12,11 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// TxOptions says what kind of transaction InTx runs.
+// TxOptions says how InTx runs a transaction.
 type TxOptions struct {
-	ReadOnly bool // the server refuses writes, and a lost COMMIT loses nothing
-	Snapshot bool // all statements see one moment (REPEATABLE READ); otherwise each sees its own (READ COMMITTED)
-	Once     bool // never run fn a second time: for a transaction that cannot recognise its own effect
+	Once bool // never run fn a second time: for a transaction that cannot recognise its own effect
 }
 
 const (
@@ -24,7 +22,7 @@ const (
 	finishTimeout = 10 * time.Second // of a COMMIT or ROLLBACK, whose time is not the caller's
 )
 
-// InTx runs fn inside one transaction and commits when fn returns nil. Its contract:
+// InTx runs fn inside one transaction, READ COMMITTED whatever the database's default, and commits when fn returns nil. Its contract:
 //
 //   - fn does all its work through the tx it is given, and returns the errors of the database wrapped or as they are.
 //   - Unless Once is set fn may run up to three times, as long as ctx lives: again after a lost race, a deadlock, a
@@ -37,7 +35,7 @@ const (
 //   - A lock timeout is returned at once: who waited once has waited enough.
 func InTx(ctx context.Context, pool *pgxpool.Pool, opts TxOptions, fn func(context.Context, pgx.Tx) error) error {
 	for try := 1; ; try++ {
-		err := runTx(ctx, pool, opts, fn)
+		err := runTx(ctx, pool, fn)
 		var lost *LostCommit
 		if errors.As(err, &lost) {
 			lost.Status = settle(ctx, pool, lost.XID)
@@ -71,20 +69,9 @@ func settle(ctx context.Context, pool *pgxpool.Pool, xid uint64) Status {
 	return status
 }
 
-func (o TxOptions) begin() pgx.TxOptions {
-	begin := pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
-	if o.Snapshot {
-		begin.IsoLevel = pgx.RepeatableRead
-	}
-	if o.ReadOnly {
-		begin.AccessMode = pgx.ReadOnly
-	}
-	return begin
-}
-
 // runTx is one try: begin, fn, commit.
-func runTx(ctx context.Context, pool *pgxpool.Pool, opts TxOptions, fn func(context.Context, pgx.Tx) error) error {
-	tx, err := pool.BeginTx(ctx, opts.begin())
+func runTx(ctx context.Context, pool *pgxpool.Pool, fn func(context.Context, pgx.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
 		return fmt.Errorf("postgres: begin: %w", err)
 	}
@@ -99,12 +86,9 @@ func runTx(ctx context.Context, pool *pgxpool.Pool, opts TxOptions, fn func(cont
 	if err := fn(ctx, tx); err != nil {
 		return err
 	}
-	var xid *uint64
-	if !opts.ReadOnly {
-		// Asked before COMMIT, because a lost answer would lose it too.
-		if err := tx.QueryRow(ctx, "SELECT pg_current_xact_id_if_assigned()").Scan(&xid); err != nil {
-			return fmt.Errorf("postgres: before commit: %w", err)
-		}
+	var xid *uint64 // asked before COMMIT, because a lost answer would lose it too
+	if err := tx.QueryRow(ctx, "SELECT pg_current_xact_id_if_assigned()").Scan(&xid); err != nil {
+		return fmt.Errorf("postgres: before commit: %w", err)
 	}
 	ended = true // the point of no return: only the server knows from here on
 	finish, cancel := detached(ctx)

@@ -84,21 +84,14 @@ func TestInTxCommitsOrLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestInTxKindsOfTransaction(t *testing.T) {
+func TestInTxIsReadCommittedWhateverTheDatabaseSays(t *testing.T) {
 	t.Parallel()
-	db := written(t)
-	pool := ledgerOf(t, db.ServiceDSN(), 1)
-	for want, opts := range map[string]postgres.TxOptions{
-		"read committed off":  {},
-		"repeatable read off": {Snapshot: true},
-		"repeatable read on":  {Snapshot: true, ReadOnly: true},
-	} {
-		var got string
-		if err := postgres.InTx(t.Context(), pool, opts, func(ctx context.Context, tx pgx.Tx) error {
-			return tx.QueryRow(ctx, "SELECT current_setting('transaction_isolation') || ' ' || current_setting('transaction_read_only')").Scan(&got)
-		}); err != nil || got != want {
-			t.Errorf("%q, want %q: %v", got, want, err)
-		}
+	pool := openFor(t, written(t), "default_transaction_isolation=serializable")
+	var got string
+	if err := postgres.InTx(t.Context(), pool, postgres.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, "SELECT current_setting('transaction_isolation') || ' ' || current_setting('transaction_read_only')").Scan(&got)
+	}); err != nil || got != "read committed off" {
+		t.Errorf("%q: %v", got, err)
 	}
 }
 
@@ -218,7 +211,7 @@ func TestInTxWhenTheCallerLeaves(t *testing.T) {
 		t.Error("half a transaction stands")
 	}
 	ctx, leave := context.WithCancel(t.Context())
-	err := postgres.InTx(ctx, pool, postgres.TxOptions{ReadOnly: false}, func(ctx context.Context, tx pgx.Tx) error {
+	err := postgres.InTx(ctx, pool, postgres.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 		err := write(ctx, tx, 1)
 		leave()
 		return err
