@@ -145,10 +145,8 @@ func lockFolder(dir string) (release func(), err error) {
 		return nil, fmt.Errorf("%w: process %s has it: stop that one, or use another folder than %s",
 			ErrInUse, strings.TrimSpace(string(owner)), dir)
 	}
-	if err := f.Truncate(0); err == nil {
-		_, err = fmt.Fprintln(f, os.Getpid()) // only for the error text of others
-		_ = err
-	}
+	_ = f.Truncate(0) // who has it is only for the error text of others
+	_, _ = fmt.Fprintln(f, os.Getpid())
 	return func() { f.Close() }, nil
 }
 

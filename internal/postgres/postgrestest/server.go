@@ -80,9 +80,6 @@ func (s *Server) Kill() {
 	}
 }
 
-// Socket is the path of the server's unix socket.
-func (s *Server) Socket() string { return s.cluster.server.Socket() }
-
 // Set changes a setting for the whole server while it runs, and returns when the server has read it.
 func (s *Server) Set(name, value string) {
 	s.t.Helper()
