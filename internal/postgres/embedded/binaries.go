@@ -48,13 +48,14 @@ func find(ctx context.Context, major int) (install, error) {
 	var all []install
 	for _, bin := range candidates() {
 		in, err := inspect(ctx, bin)
-		if err != nil {
-			if os.Getenv(BinEnv) != "" {
-				return install{}, err
-			}
-			continue
+		switch {
+		case err == nil:
+			all = append(all, in)
+		case ctx.Err() != nil: // it had no time to answer, which says nothing about it
+			return install{}, fmt.Errorf("embedded: look for PostgreSQL: %w", ctx.Err())
+		case os.Getenv(BinEnv) != "":
+			return install{}, err
 		}
-		all = append(all, in)
 	}
 	return choose(all, major)
 }
