@@ -15,10 +15,11 @@ import (
 	"github.com/settlementd/settlementd/internal/app/apptest"
 )
 
-// program is the binary as users build it, made once for all tests that want it.
+// program is the binary as users build it, and with what stops it at the points of a job's chunk, each made once for all tests that want it.
 var program struct {
 	sync.Mutex
-	dir string
+	dir   string
+	built map[string]string // by build tags
 }
 
 func TestMain(m *testing.M) {
@@ -27,31 +28,35 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-func binary(t *testing.T) string {
+func binary(t *testing.T, tags string) string {
 	t.Helper()
 	program.Lock()
 	defer program.Unlock()
-	file := filepath.Join(program.dir, "settlementd")
-	if program.dir != "" {
+	if file, ok := program.built[tags]; ok {
 		return file
 	}
-	dir, err := os.MkdirTemp("", "settlementd-cases-")
-	if err != nil {
-		t.Fatal(err)
+	if program.dir == "" {
+		dir, err := os.MkdirTemp("", "settlementd-cases-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		program.dir, program.built = dir, map[string]string{}
 	}
-	program.dir, file = dir, filepath.Join(dir, "settlementd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "github.com/settlementd/settlementd/cmd/settlementd")
+	file := filepath.Join(program.dir, "settlementd"+tags)
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", file, "github.com/settlementd/settlementd/cmd/settlementd")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	program.built[tags] = file
 	return file
 }
 
 // process is the program, serving.
 type process struct {
 	*site
-	cmd   *exec.Cmd
-	ended chan struct{}
+	cmd     *exec.Cmd
+	ended   chan struct{}
+	stopped chan struct{} // closed when the process stops at its point
 
 	mu     sync.Mutex
 	stderr strings.Builder
@@ -60,8 +65,26 @@ type process struct {
 // serve starts the program on the site's database, and returns when it listens.
 func (x *site) serve(flags ...string) *process {
 	x.t.Helper()
+	return x.start(binary(x.t, ""), "", flags...)
+}
+
+// serveUntil starts a program that stops at a point of a job's chunk, for ever.
+func (x *site) serveUntil(point string) *process {
+	x.t.Helper()
+	return x.start(binary(x.t, "faults"), point)
+}
+
+func (x *site) start(file, point string, flags ...string) *process {
+	x.t.Helper()
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--database=" + x.DB.ServiceDSN(), "--sweep-interval=1h", "--pool-size=4"}, flags...)
-	p := &process{cmd: exec.CommandContext(context.Background(), binary(x.t), args...), ended: make(chan struct{})}
+	p := &process{cmd: exec.CommandContext(context.Background(), file, args...), ended: make(chan struct{}), stopped: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), "SETTLEMENTD_FAULT="+point)
+	p.cmd.Stdout = heard(func(said []byte) (int, error) {
+		if string(said) == "stopped at "+point+"\n" {
+			close(p.stopped)
+		}
+		return len(said), nil
+	})
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
 		x.t.Fatal(err)
@@ -95,6 +118,12 @@ func (x *site) serve(flags ...string) *process {
 	}
 	return p
 }
+
+// heard takes what a process says.
+type heard func([]byte) (int, error)
+
+// Write takes a piece.
+func (h heard) Write(said []byte) (int, error) { return h(said) }
 
 func (p *process) said() string {
 	p.mu.Lock()
