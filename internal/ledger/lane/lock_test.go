@@ -154,6 +154,45 @@ func TestAWaitFindsTheReservationThatAppeared(t *testing.T) {
 	}
 }
 
+// An exception belongs to the reservation that it is of, and is not locked itself: a session that is none of ours and holds it is met when
+// it is written.
+func TestALockedExceptionFailsItsOwnCallOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.granted(reserve("r", bob))
+	report := ledger.Report{Reservation: "r", Key: "unknown", Knowledge: ledger.LineNotSent, Token: "t"}
+	refused, err := lane.Do(t.Context(), w.lanes, acme, report.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Report(report) })
+	if err != nil || len(refused.Exceptions) != 1 {
+		t.Fatalf("%v %v", refused.Exceptions, err)
+	}
+	l := w.lock("SELECT FROM exceptions WHERE tenant_id = $1 FOR UPDATE", acme)
+	resolve := ledger.Resolve{Exception: refused.Exceptions[0].ID, Reservation: "r", As: ledger.Dismissed, Reason: "seen"}
+	decide := func() error {
+		_, err := lane.Do(t.Context(), w.lanes, acme, resolve.Keys(), func(b *ledger.Book) (ledger.ResolveAnswer, error) { return b.Resolve(resolve) })
+		return err
+	}
+	g := w.gate(acme)
+	resolved, granted := make(chan error, 1), make(chan error, 1)
+	go func() { resolved <- decide() }()
+	go func() {
+		_, err := w.reserve(t.Context(), reserve("r1", alice))
+		granted <- err
+	}()
+	w.untilQueued(acme, 2)
+	g.open(t)
+	if err := <-granted; err != nil {
+		t.Errorf("its neighbour: %v", err)
+	}
+	if err := <-resolved; !errors.Is(err, lane.ErrUnavailable) {
+		t.Errorf("the resolution: %v", err)
+	}
+	l.release()
+	if err := decide(); err != nil {
+		t.Errorf("after the lock: %v", err)
+	}
+	w.sound()
+}
+
 func TestManyLockedAccountsDoNotStallTheirNeighbours(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *lane.Config) { c.TurnsMax = 2 })

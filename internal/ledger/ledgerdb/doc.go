@@ -2,7 +2,7 @@
 //
 // The hot path is two round trips for a batch of one tenant's calls, however many they are:
 //
-//	Begin   BEGIN → lock reservations, accounts, providers, budgets, exceptions → read lines, entries → the clock
+//	Begin   BEGIN → lock reservations, accounts, providers, budgets → read lines, entries, exceptions → the clock
 //	          │       (in this order, each set by key: every transaction of ours locks alike, so none waits for another in a circle)
 //	        the rules change the book in memory
 //	          │

@@ -112,9 +112,6 @@ func (l *load) queueLocks() {
 		l.queue(l.sql.providers, into(providers, &l.rows.Providers), l.tenant, l.reservationIDs, l.providerIDs)
 		l.queue(l.sql.budgets, into(budgets, &l.rows.Budgets), l.tenant, l.reservationIDs, l.providerIDs)
 	}
-	if len(l.exceptionIDs) > 0 {
-		l.queue(lockExceptions, l.readExceptions, l.tenant, l.exceptionIDs)
-	}
 }
 
 // queueReads reads what the locks protect, and last the clock.
@@ -132,6 +129,9 @@ func (l *load) queueReads() {
 	}
 	if len(l.eventKeys) > 0 {
 		l.queue(readEntries, l.readEntries, l.tenant, l.eventKeys)
+	}
+	if len(l.exceptionIDs) > 0 {
+		l.queue(readExceptions, l.readExceptions, l.tenant, l.exceptionIDs)
 	}
 	l.queue(readClock, l.readClock, l.tenant, l.providerIDs)
 }

@@ -80,9 +80,9 @@ var linesBy = [...]string{
 }
 
 var (
-	lockExceptions = each(exceptions.columns("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", waiting)
-
 	readEntries = each(entryColumns, keysOf("$2"), "entries", "r.event_key = k.id", "")
+
+	readExceptions = each(exceptions.columns("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", "")
 
 	readClock = `WITH clock AS MATERIALIZED (SELECT settlement_now() AS now, pg_current_xact_id() AS xid)
 		SELECT c.now, c.xid, EXISTS (SELECT FROM tenants WHERE tenant_id = $1),
