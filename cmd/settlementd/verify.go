@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/settlementd/settlementd/internal/ledger"
@@ -48,12 +47,12 @@ func (v *verifyCmd) Run(ctx context.Context) error {
 // verifyTenants verifies the named tenants, or all of them, one after the other.
 func verifyTenants(ctx context.Context, pool *pgxpool.Pool, tenants []string) (verifyReport, error) {
 	if len(tenants) == 0 {
-		rows, err := pool.Query(ctx, "SELECT tenant_id FROM tenants ORDER BY tenant_id")
+		all, err := ledgerdb.NewReader(pool).Tenants(ctx)
 		if err != nil {
-			return verifyReport{}, fmt.Errorf("list the tenants: %w", err)
+			return verifyReport{}, err
 		}
-		if tenants, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
-			return verifyReport{}, fmt.Errorf("list the tenants: %w", err)
+		for _, t := range all {
+			tenants = append(tenants, string(t))
 		}
 	}
 	report := newVerifyReport(tenants, ledgerdb.Invariants())

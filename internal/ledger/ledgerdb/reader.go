@@ -82,14 +82,9 @@ func (r *Reader) CreateTenant(ctx context.Context, tenant ledger.TenantID) (time
 	return time.Time(since), nil
 }
 
-// TenantExists tells whether an operator has created the tenant.
-func (r *Reader) TenantExists(ctx context.Context, tenant ledger.TenantID) (bool, error) {
-	return r.yes(ctx, `SELECT EXISTS (SELECT FROM tenants WHERE tenant_id = $1)`, string(tenant))
-}
-
-// Tenants names tenants in the order of their ids, after one of them.
-func (r *Reader) Tenants(ctx context.Context, after ledger.TenantID, limit int) ([]ledger.TenantID, error) {
-	rows, err := r.pool.Query(ctx, "SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2", string(after), limit)
+// Tenants names all tenants, in the order of their ids.
+func (r *Reader) Tenants(ctx context.Context) ([]ledger.TenantID, error) {
+	rows, err := r.pool.Query(ctx, "SELECT tenant_id FROM tenants ORDER BY tenant_id")
 	if err != nil {
 		return nil, fmt.Errorf("ledgerdb: list tenants: %w", err)
 	}
@@ -102,7 +97,7 @@ func (r *Reader) Tenants(ctx context.Context, after ledger.TenantID, limit int) 
 
 // RequireTenant fails with NotFound if nobody has created the tenant.
 func (r *Reader) RequireTenant(ctx context.Context, tenant ledger.TenantID) error {
-	exists, err := r.TenantExists(ctx, tenant)
+	exists, err := r.yes(ctx, `SELECT EXISTS (SELECT FROM tenants WHERE tenant_id = $1)`, string(tenant))
 	if err == nil && !exists {
 		return missing("tenant_id", "tenant %s", tenant)
 	}
