@@ -71,7 +71,7 @@ func (s *Store) Fate(ctx context.Context, doubt *InDoubtError) (Fate, error) {
 	wrote := &doubt.wrote
 	rows := len(wrote.events) + len(wrote.exceptions)
 	if rows == 0 {
-		return Lost, nil // settings, which may be written twice
+		return Lost, nil // settings, or what was tried in vain about a line: both may be written twice
 	}
 	var found int
 	err = s.pool.QueryRow(ctx, countProof, doubt.tenant, wrote.events, wrote.at, wrote.exceptions).Scan(&found)

@@ -63,7 +63,7 @@ func Load(ctx context.Context, tx pgx.Tx, tenant ledger.TenantID, keys ledger.Ke
 	return &loaded, nil
 }
 
-// rollbackTime bounds a ROLLBACK. A connection that cannot roll back is closed, which rolls back as well.
+// rollbackTime bounds a ROLLBACK.
 const rollbackTime = 5 * time.Second
 
 // Rollback ends the transaction without a trace and gives its connection back. It does so whatever became of the caller, and does
@@ -77,11 +77,6 @@ func (b *Batch) Rollback() {
 		defer cancel()
 		_, _ = b.conn.Exec(ctx, "ROLLBACK")
 	}
-	b.release()
-}
-
-// release gives the connection back. The pool closes it if a transaction is still open on it.
-func (b *Batch) release() {
-	b.conn.Release()
+	b.conn.Release() // the pool closes a connection that still has a transaction open
 	b.conn = nil
 }
