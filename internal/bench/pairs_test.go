@@ -119,11 +119,16 @@ func durableServer(b *testing.B) string {
 
 // serve runs a server on the database. The plain way has its own pool of 16 connections.
 func serve(b *testing.B, dsn string, alone bool) *grpc.ClientConn {
+	return serveWith(b, dsn, func(c *app.Config) {
+		if c.Alone = alone; alone {
+			c.PoolSize = 16
+		}
+	})
+}
+
+func serveWith(b *testing.B, dsn string, change func(*app.Config)) *grpc.ClientConn {
 	config := apptest.Config(dsn)
-	config.Alone = alone
-	if alone {
-		config.PoolSize = 16
-	}
+	change(&config)
 	l, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
