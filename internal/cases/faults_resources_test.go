@@ -109,7 +109,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 	x := newSite(t, func(c *app.Config) { c.PoolSize, c.BatchMax = 1, 1 })
 	x.roomy()
 	seedTenant(t, x.Service, "quiet")
-	const noisy = 300
+	const noisy = 100
 	left := make(chan int, noisy)
 	done := make(chan struct{})
 	go func() {
