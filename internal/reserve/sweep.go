@@ -3,6 +3,7 @@ package reserve
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +15,8 @@ import (
 
 const (
 	sweepTenantsMax = 100 // of one look
+	sweepsMax       = 8   // tenants that are swept at a time
+	sweepPagesMax   = 25  // of one tenant in one look
 	sweepPageSize   = 200
 )
 
@@ -34,25 +37,30 @@ func (s *Server) Sweep(ctx context.Context, every time.Duration, log *slog.Logge
 	}
 }
 
-// sweepOnce goes through the tenants that have overdue work. One that fails does not keep the others from theirs.
+// sweepOnce looks once for tenants that have overdue work. One whose rows are locked, or that has very much to do, keeps no other waiting.
 func (s *Server) sweepOnce(ctx context.Context, log *slog.Logger) error {
 	tenants, err := s.reader.OverdueTenants(ctx, sweepTenantsMax)
 	if err != nil {
 		return err
 	}
+	var sweeps errgroup.Group
+	sweeps.SetLimit(sweepsMax)
 	for _, t := range tenants {
-		if err := s.sweepTenant(ctx, t, log); err != nil {
-			log.Error("the sweep of a tenant failed; it will come again", "tenant", t, "error", err)
-		}
+		sweeps.Go(func() error {
+			if err := s.sweepTenant(ctx, t, log); err != nil && ctx.Err() == nil {
+				log.Error("the sweep of a tenant failed; it will come again", "tenant", t, "error", err)
+			}
+			return nil
+		})
 	}
-	return ctx.Err()
+	return sweeps.Wait()
 }
 
 // sweepTenant goes through a tenant's overdue reservations by pages. The page moves on past one that cannot be expired, so it does not
-// hide the others.
+// hide the others; what is left after so many pages waits for the next look.
 func (s *Server) sweepTenant(ctx context.Context, tenant ledger.TenantID, log *slog.Logger) error {
 	var after ledgerdb.Due
-	for ctx.Err() == nil {
+	for range sweepPagesMax {
 		page, err := s.reader.DueReservations(ctx, tenant, after, sweepPageSize)
 		if err != nil {
 			return err
@@ -63,22 +71,21 @@ func (s *Server) sweepTenant(ctx context.Context, tenant ledger.TenantID, log *s
 		}
 		after = page[len(page)-1]
 	}
-	return ctx.Err()
+	return nil
 }
 
 // expireAll has a page of reservations judged; together they fill a batch.
 func (s *Server) expireAll(ctx context.Context, tenant ledger.TenantID, page []ledgerdb.Due, log *slog.Logger) {
-	var calls errgroup.Group
+	var calls sync.WaitGroup
 	for _, due := range page {
-		calls.Go(func() error {
+		calls.Go(func() {
 			_, err := lane.Do(ctx, s.lanes, tenant, keysOf(due.Reservation), func(b *ledger.Book) (ledger.Expiry, error) {
 				return b.Expire(due.Reservation)
 			})
 			if err != nil && ctx.Err() == nil {
 				log.Warn("a reservation was not expired; the sweep will come again", "tenant", tenant, "reservation", due.Reservation, "error", err)
 			}
-			return nil
 		})
 	}
-	_ = calls.Wait() // each has logged its own error
+	calls.Wait()
 }
