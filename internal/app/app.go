@@ -31,7 +31,10 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 		return err
 	}
 	ledgerPool, readPool, err := c.pools(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // told to stop before it served
+	case err != nil:
 		return err
 	}
 	defer ledgerPool.Close()
