@@ -58,13 +58,15 @@ CREATE TABLE job_targets (
     taken_amount   bigint  NOT NULL,
 
     PRIMARY KEY (tenant_id, job_id, ordinal),
-    CONSTRAINT one_target_per_reservation UNIQUE (tenant_id, job_id, reservation_id),
     FOREIGN KEY (tenant_id, job_id) REFERENCES jobs,
     CONSTRAINT target_ordinal_within_bounds CHECK (ordinal BETWEEN 0 AND 9999),
     CONSTRAINT target_revision_can_grow CHECK (revision BETWEEN 0 AND 2147483646),
     CONSTRAINT target_taken_within_bounds CHECK (
         taken_unit = 'CREDITS' AND taken_amount BETWEEN 0 AND 1000000000000000 OR taken_unit = 'FREE_ATTEMPTS' AND taken_amount = 1)
 );
+
+-- The condition is true of every row; a statement that does not repeat it, a foreign-key check say, cannot be led here.
+CREATE UNIQUE INDEX one_target_per_reservation ON job_targets (tenant_id, job_id, reservation_id) WHERE ordinal >= 0;
 
 CREATE TRIGGER job_targets_are_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON job_targets
     FOR EACH STATEMENT EXECUTE FUNCTION settlement_refuse('a manifest never changes');
@@ -85,10 +87,11 @@ CREATE TABLE job_audit (
     created_at        timestamptz NOT NULL,
 
     PRIMARY KEY (tenant_id, job_id, ordinal),
-    CONSTRAINT one_audit_per_reservation UNIQUE (tenant_id, job_id, reservation_id),
-    FOREIGN KEY (tenant_id, job_id, ordinal) REFERENCES job_targets,
+    FOREIGN KEY (tenant_id, job_id) REFERENCES jobs,
     CONSTRAINT a_change_is_one_revision CHECK (previous_revision >= 0 AND new_revision = previous_revision + 1)
 );
+
+CREATE UNIQUE INDEX one_audit_per_reservation ON job_audit (tenant_id, job_id, reservation_id) WHERE ordinal >= 0;
 
 CREATE TRIGGER job_audit_is_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON job_audit
     FOR EACH STATEMENT EXECUTE FUNCTION settlement_refuse('an audit is only added to');
