@@ -17,7 +17,10 @@ const (
 	doubtAfter = 500 * time.Millisecond
 	// doubtTime is how long callers wait for the fate of a lost COMMIT before they are told to come again.
 	doubtTime = 2 * time.Second
-	doubtPoll = 20 * time.Millisecond
+	// doubtPollMin and doubtPollMax are how long to wait between two questions about a fate, first and at last: while a standby is away every
+	// batch that was sent leaves one to ask about.
+	doubtPollMin = 20 * time.Millisecond
+	doubtPollMax = 500 * time.Millisecond
 )
 
 // doubts keeps the reservations that transactions of unknown fate have touched.
@@ -99,9 +102,7 @@ func (l *Lanes) resolve(k key, calls []*call, patience ledgerdb.Patience, doubt 
 
 // fate asks what became of a transaction until that is decided, the time is up (zero: never), or the lanes are closed for good.
 func (l *Lanes) fate(doubt *ledgerdb.InDoubtError, until time.Time) ledgerdb.Fate {
-	ticker := time.NewTicker(doubtPoll)
-	defer ticker.Stop()
-	for {
+	for wait := doubtPollMin; ; wait = min(2*wait, doubtPollMax) {
 		ctx, cancel := context.WithTimeout(l.stop, doubtTime)
 		fate, err := l.store.Fate(ctx, doubt)
 		cancel()
@@ -112,7 +113,7 @@ func (l *Lanes) fate(doubt *ledgerdb.InDoubtError, until time.Time) ledgerdb.Fat
 			return ledgerdb.Undecided
 		}
 		select {
-		case <-ticker.C:
+		case <-time.After(wait):
 		case <-l.stop.Done():
 			return ledgerdb.Undecided
 		}
