@@ -1,11 +1,13 @@
 package jobs_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -137,6 +139,31 @@ func TestManifestIsJudgedByTheSettingsOnceOnly(t *testing.T) {
 	}
 	small.wantPrefix(t, "large", 70)
 	small.Verify(t)
+}
+
+// The largest list of the longest ids goes through every call, and what comes back is within the size that the calls name.
+func TestManifestOfTheCeiling(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 0, func(c *app.Config) { c.JobTargetsMax, c.JobChunkMax = 10_000, 1000 })
+	ids := make([]string, 10_000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%0128d", i)
+	}
+	m := untouched("j1", 1000, ids...)
+	f.approved(t, m)
+	large := grpc.MaxCallRecvMsgSize(16 << 20)
+	if p, err := f.Jobs.PlanJob(t.Context(), dryRun(m), large); err != nil || p.GetTotals().GetMismatches() != 10_000 {
+		t.Errorf("plan: %v, %v", p.GetTotals(), err)
+	}
+	if j, err := f.Jobs.GetJob(t.Context(), &settlementv1.GetJobRequest{TenantId: apptest.Tenant, JobId: "j1"}, large); err != nil || len(j.GetTargets()) != 10_000 {
+		t.Errorf("get: %v", err)
+	}
+	if r, err := f.Jobs.ReportJob(t.Context(), &settlementv1.ReportJobRequest{TenantId: apptest.Tenant, JobId: "j1"}, large); err != nil || len(r.GetRemaining()) != 10_000 {
+		t.Errorf("report: %v", err)
+	}
+	_, err := f.Jobs.RunChunk(t.Context(), runOf("j1"))
+	conflict(t, err, "j1", ids[0], "MISSING")
+	f.Verify(t)
 }
 
 // Targets are kept in the order of their ids, byte for byte; what the caller sent stays as it was, and has no part in what is stored.
