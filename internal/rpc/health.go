@@ -18,16 +18,16 @@ const (
 // Probe tells whether the server could carry out a call that writes.
 type Probe func(context.Context) error
 
-// Health answers the standard health service: serving while the database can be written to, by name of each service and in all ("").
-type Health struct {
+// readiness answers the standard health service: serving while the database can be written to, by name of each service and in all ("").
+type readiness struct {
 	server   *health.Server
 	services []string
 	ready    Probe
 	log      *slog.Logger
 }
 
-func newHealth(s *grpc.Server, ready Probe, log *slog.Logger) *Health {
-	h := &Health{server: health.NewServer(), ready: ready, log: log, services: []string{""}}
+func newReadiness(s *grpc.Server, ready Probe, log *slog.Logger) *readiness {
+	h := &readiness{server: health.NewServer(), ready: ready, log: log, services: []string{""}}
 	for name := range s.GetServiceInfo() {
 		h.services = append(h.services, name)
 	}
@@ -37,7 +37,7 @@ func newHealth(s *grpc.Server, ready Probe, log *slog.Logger) *Health {
 }
 
 // watch asks the probe until ctx ends.
-func (h *Health) watch(ctx context.Context) {
+func (h *readiness) watch(ctx context.Context) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	var last error
@@ -60,7 +60,7 @@ func (h *Health) watch(ctx context.Context) {
 	}
 }
 
-func (h *Health) tell(err error) {
+func (h *readiness) tell(err error) {
 	if err != nil {
 		h.log.Error("not serving: the database cannot be written to", "error", err)
 		h.set(healthpb.HealthCheckResponse_NOT_SERVING)
@@ -70,11 +70,11 @@ func (h *Health) tell(err error) {
 	h.set(healthpb.HealthCheckResponse_SERVING)
 }
 
-func (h *Health) set(s healthpb.HealthCheckResponse_ServingStatus) {
+func (h *readiness) set(s healthpb.HealthCheckResponse_ServingStatus) {
 	for _, name := range h.services {
 		h.server.SetServingStatus(name, s)
 	}
 }
 
 // shutdown says NOT_SERVING for good.
-func (h *Health) shutdown() { h.server.Shutdown() }
+func (h *readiness) shutdown() { h.server.Shutdown() }

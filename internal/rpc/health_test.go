@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 	"testing"
 
@@ -126,5 +127,11 @@ func TestTheServerTellsWhatItOffers(t *testing.T) {
 	}
 	if err := stream.CloseSend(); err != nil {
 		t.Error(err)
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("the end of the stream: %v", err)
+	}
+	if r.log.lines("level=DEBUG", "msg=call", "code=OK", "ServerReflectionInfo") != 1 {
+		t.Error("the stream is not in the log")
 	}
 }

@@ -30,29 +30,40 @@ func (i interceptors) panicked(_ context.Context, p any) error {
 func (i interceptors) log(ctx context.Context, req any, call *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	start := time.Now()
 	resp, err := handler(ctx, req)
-	took, code := time.Since(start), status.Code(err)
-	level := slog.LevelDebug
-	switch code {
-	case codes.OK:
-		if took > i.config.SlowCall {
-			level = slog.LevelWarn
-		}
-	case codes.Internal, codes.Unknown:
-		level = slog.LevelError
-	default:
-		level = slog.LevelInfo
-	}
-	if i.config.Log.Enabled(ctx, level) {
-		attrs := []slog.Attr{slog.String("method", call.FullMethod), slog.String("code", code.String()), slog.Duration("took", took)}
-		if err != nil {
-			attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
-		}
-		i.config.Log.LogAttrs(ctx, level, "call", attrs...)
-	}
+	took := time.Since(start)
+	i.tell(ctx, call.FullMethod, took, took > i.config.SlowCall, err)
 	return resp, err
 }
 
-// deadline gives a call without a deadline one, so that nothing waits for ever.
+// streamLog does the same for streams. How long one takes is up to its client, so none is slow.
+func (i interceptors) streamLog(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	start := time.Now()
+	err := handler(srv, stream)
+	i.tell(stream.Context(), call.FullMethod, time.Since(start), false, err)
+	return err
+}
+
+func (i interceptors) tell(ctx context.Context, method string, took time.Duration, slow bool, err error) {
+	code, level := status.Code(err), slog.LevelDebug
+	switch {
+	case code == codes.Internal || code == codes.Unknown:
+		level = slog.LevelError
+	case code != codes.OK:
+		level = slog.LevelInfo
+	case slow:
+		level = slog.LevelWarn
+	}
+	if !i.config.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("method", method), slog.String("code", code.String()), slog.Duration("took", took)}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+	}
+	i.config.Log.LogAttrs(ctx, level, "call", attrs...)
+}
+
+// deadline gives a call without a deadline one, so that nothing waits for ever. A stream has none: it lasts as long as its client goes on.
 func (i interceptors) deadline(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if _, ok := ctx.Deadline(); ok {
 		return handler(ctx, req)

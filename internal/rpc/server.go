@@ -18,7 +18,7 @@ import (
 type Config struct {
 	CallTimeout     time.Duration // of a call that brings no deadline
 	SlowCall        time.Duration // from here on an answered call is logged
-	ShutdownTimeout time.Duration // how long calls under way may take after Stop
+	ShutdownTimeout time.Duration // how long calls under way may take once the server is to end
 	MessageBytesMax int
 	Log             *slog.Logger
 }
@@ -26,7 +26,7 @@ type Config struct {
 // Server is the gRPC server with what every call passes.
 type Server struct {
 	grpc   *grpc.Server
-	health *Health
+	health *readiness
 	config Config
 }
 
@@ -44,18 +44,18 @@ func New(config Config, ready Probe, register func(grpc.ServiceRegistrar)) (*Ser
 		grpc.MaxRecvMsgSize(config.MessageBytesMax),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(panicked), i.log, i.deadline, i.status, i.validate),
-		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamStatus, i.validateStream),
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamLog, i.streamStatus, i.validateStream),
 	)
 	register(readers{s})
 	reflection.Register(s)
-	return &Server{grpc: s, health: newHealth(s, ready, config.Log), config: config}, nil
+	return &Server{grpc: s, health: newReadiness(s, ready, config.Log), config: config}, nil
 }
 
 // Serve answers calls until ctx ends. Then it says that it is not serving, takes no more calls, and gives those under way the shutdown
 // time before it cuts them off.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	watching := make(chan struct{})
-	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	watch, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(watching)
 		s.health.watch(watch)
@@ -66,7 +66,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		stop()
 		s.health.shutdown()
 		s.drain()
 		err = <-served
