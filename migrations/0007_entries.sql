@@ -34,8 +34,8 @@ CREATE TABLE entries (
         available_before >= 0 AND available_after >= 0 AND held_before >= 0 AND held_after >= 0)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
--- The ledger of an account: its movements in the order in which they happened.
-CREATE INDEX movements_by_account ON entries (tenant_id, account_id, entry_id) WHERE unit IS NOT NULL;
+-- The ledger of an account: the movements of each of its balances in the order in which they happened.
+CREATE INDEX movements_by_balance ON entries (tenant_id, account_id, unit, entry_id) WHERE unit IS NOT NULL;
 
 CREATE TRIGGER entries_are_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
     FOR EACH STATEMENT EXECUTE FUNCTION settlement_refuse('the ledger is append-only');

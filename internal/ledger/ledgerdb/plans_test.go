@@ -247,6 +247,30 @@ func TestEveryHotStatementIsExplained(t *testing.T) {
 	}
 }
 
+// Nobody reads through a long ledger for a page of it, or for a balance that never moved.
+func TestALongLedgerIsNotReadThrough(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.unguarded(`INSERT INTO entries (tenant_id, event_key, event_type, account_id, unit, available_before, available_after, held_before, held_after,
+			budget_held_change, budget_spent_change, created_at)
+		SELECT 'acme', 'grant alice credits more' || i, 'CREDITS_GRANTED', 'alice', 'CREDITS', i, i + 1, 0, 0, 0, 0, now() FROM generate_series(1, 20000) i;
+		DELETE FROM entries WHERE unit = 'FREE_ATTEMPTS'`)
+	w.db.Exec("ANALYZE")
+	tx, err := w.db.Read().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	for _, s := range []statement{
+		{ledgerSQL, []any{string(tenant), string(account), int64(10_000), 50}},
+		{balanceSQL, []any{string(tenant), string(account), int64(15_000)}},
+	} {
+		if e := explainOne(t, tx, s); e.buffers > buffersMax {
+			t.Errorf("%d buffers: %s\n%s", e.buffers, s.sql, e.text)
+		}
+	}
+}
+
 // Until a reservation ends, no update of it or of its line touches an index, nor does any of an account, a provider or a budget.
 func TestOrdinaryChangesTouchNoIndex(t *testing.T) {
 	t.Parallel()

@@ -9,11 +9,19 @@ import (
 	"github.com/settlementd/settlementd/internal/ledger"
 )
 
+// units are the units of an account's two balances. The movements of each are looked up apart: of one that hardly ever moves nobody reads
+// through the other's.
+const units = "(VALUES ('CREDITS'), ('FREE_ATTEMPTS')) u (unit)"
+
+var ledgerSQL = "SELECT " + entryColumns + " FROM " + units + ` CROSS JOIN LATERAL (
+		SELECT t.* FROM entries t
+		WHERE t.tenant_id = $1 AND t.account_id = $2 AND t.unit = u.unit AND t.unit IS NOT NULL AND t.entry_id > $3
+		ORDER BY t.entry_id LIMIT $4) t
+	ORDER BY t.entry_id LIMIT $4`
+
 // Ledger returns a page of an account's movements after an entry, in the order in which they happened.
 func (r *Reader) Ledger(ctx context.Context, tenant ledger.TenantID, account ledger.AccountID, after int64, size int) ([]ledger.Entry, error) {
-	found, err := list(ctx, r, tenant, collectEntries, "SELECT "+entryColumns+` FROM entries t
-		WHERE t.tenant_id = $1 AND t.account_id = $2 AND t.unit IS NOT NULL AND t.entry_id > $3
-		ORDER BY t.entry_id LIMIT $4`, string(tenant), string(account), after, size)
+	found, err := list(ctx, r, tenant, collectEntries, ledgerSQL, string(tenant), string(account), after, size)
 	if err == nil && len(found) == 0 {
 		_, err = r.Account(ctx, tenant, account)
 	}
@@ -39,6 +47,14 @@ type AccountBalances struct {
 	Entry        int64
 }
 
+const balanceSQL = `SELECT u.unit, coalesce(e.entry_id, 0), coalesce(e.available_after, 0), coalesce(e.held_after, 0)
+	FROM accounts a CROSS JOIN ` + units + `
+	LEFT JOIN LATERAL (
+		SELECT t.entry_id, t.available_after, t.held_after FROM entries t
+		WHERE t.tenant_id = $1 AND t.account_id = $2 AND t.unit = u.unit AND t.unit IS NOT NULL AND t.entry_id <= $3
+		ORDER BY t.entry_id DESC LIMIT 1) e ON true
+	WHERE a.tenant_id = $1 AND a.account_id = $2`
+
 // BalanceAsOf returns an account's balances right after an entry, from the ledger alone.
 func (r *Reader) BalanceAsOf(ctx context.Context, tenant ledger.TenantID, account ledger.AccountID, entry int64) (AccountBalances, error) {
 	type balance struct {
@@ -51,14 +67,7 @@ func (r *Reader) BalanceAsOf(ctx context.Context, tenant ledger.TenantID, accoun
 			return b, row.Scan((*string)(&b.unit), &b.entry, &b.Available, &b.Held)
 		})
 	}
-	found, err := list(ctx, r, tenant, collect, `
-		SELECT u.unit, coalesce(e.entry_id, 0), coalesce(e.available_after, 0), coalesce(e.held_after, 0)
-		FROM accounts a CROSS JOIN (VALUES ('CREDITS'), ('FREE_ATTEMPTS')) u (unit)
-		LEFT JOIN LATERAL (
-			SELECT t.entry_id, t.available_after, t.held_after FROM entries t
-			WHERE t.tenant_id = $1 AND t.account_id = $2 AND t.unit IS NOT NULL AND t.unit = u.unit AND t.entry_id <= $3
-			ORDER BY t.entry_id DESC LIMIT 1) e ON true
-		WHERE a.tenant_id = $1 AND a.account_id = $2`, string(tenant), string(account), entry)
+	found, err := list(ctx, r, tenant, collect, balanceSQL, string(tenant), string(account), entry)
 	if err != nil {
 		return AccountBalances{}, err
 	}
