@@ -27,7 +27,8 @@ const (
 //   - fn does all its work through the tx it is given, and returns the errors of the database wrapped or as they are.
 //   - Unless Once is set fn may run up to three times, as long as ctx lives: again after a lost race, a deadlock, a
 //     serialization failure or a lost connection, and also after a COMMIT whose answer was lost and that may stand. So fn must
-//     find its own effect in the rows and answer from it. Nothing that fn keeps outside of the tx survives from one run to the next.
+//     find its own effect in the rows and answer from it. What fn keeps outside of the tx is still there in its next run, whatever became
+//     of the tx.
 //   - An error of fn that is not one of those ends the transaction and is returned as it is.
 //   - The context of a caller who left stops the statements and the waiting, and never COMMIT or ROLLBACK: those run to
 //     their end with a time limit of their own.
