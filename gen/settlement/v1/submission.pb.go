@@ -624,7 +624,9 @@ func (x *AcceptedReport) GetProviderTaskId() string {
 	return ""
 }
 
-// NotAcceptedReport says that the provider refused the request.
+// NotAcceptedReport says that the provider refused the request: nothing was accepted under its key, and another key may be permitted. Only
+// an answer about the key is one. After a resend, a refusal of one POST that the provider would give to any (a rate limit, a missing payment)
+// says nothing of the POST before it: that is uncertain.
 type NotAcceptedReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the provider charges all the same. Absent is unknown.
