@@ -36,8 +36,11 @@ func ParsePageToken(token string) (at time.Time, id string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	micros, id, found := strings.Cut(string(text), " ")
 	n, parseErr := strconv.ParseInt(micros, 10, 64)
-	if err != nil || parseErr != nil || !found {
+	if err != nil || parseErr != nil || !found || strings.ContainsFunc(id, outsideIDs) {
 		return time.Time{}, "", ErrPageToken
 	}
 	return time.UnixMicro(n).UTC(), id, nil
 }
+
+// outsideIDs tells of a character that no id contains. PostgreSQL takes not all of them.
+func outsideIDs(r rune) bool { return r < '!' || r > '~' }

@@ -23,7 +23,11 @@ func TestAPageTokenNamesItsPlace(t *testing.T) {
 
 func TestAPageTokenThatWasMadeUp(t *testing.T) {
 	t.Parallel()
-	for _, token := range []string{"x", "!", "abc", base64.RawURLEncoding.EncodeToString([]byte("12")), base64.RawURLEncoding.EncodeToString([]byte("1x y"))} {
+	tokens := []string{"x", "!", "abc"}
+	for _, place := range []string{"12", "1x y", "1 \x00", "1 \xff", "1 a b", "1 é", "1 a\n", "9223372036854775808 y"} {
+		tokens = append(tokens, base64.RawURLEncoding.EncodeToString([]byte(place)))
+	}
+	for _, token := range tokens {
 		if _, _, err := ParsePageToken(token); !errors.Is(err, ErrPageToken) {
 			t.Errorf("%q: %v", token, err)
 		}
