@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/settlementd/settlementd/internal/ledger"
 )
@@ -36,11 +37,11 @@ func ParsePageToken(token string) (at time.Time, id string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	micros, id, found := strings.Cut(string(text), " ")
 	n, parseErr := strconv.ParseInt(micros, 10, 64)
-	if err != nil || parseErr != nil || !found || strings.ContainsFunc(id, outsideIDs) {
+	if err != nil || parseErr != nil || !found || !isText(id) {
 		return time.Time{}, "", ErrPageToken
 	}
 	return time.UnixMicro(n).UTC(), id, nil
 }
 
-// outsideIDs tells of a character that no id contains. PostgreSQL takes not all of them.
-func outsideIDs(r rune) bool { return r < '!' || r > '~' }
+// isText tells whether PostgreSQL can take it for text.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -24,7 +24,7 @@ func TestAPageTokenNamesItsPlace(t *testing.T) {
 func TestAPageTokenThatWasMadeUp(t *testing.T) {
 	t.Parallel()
 	tokens := []string{"x", "!", "abc"}
-	for _, place := range []string{"12", "1x y", "1 \x00", "1 \xff", "1 a b", "1 é", "1 a\n", "9223372036854775808 y"} {
+	for _, place := range []string{"12", "1x y", "1 \x00", "1 \xff", "9223372036854775808 y"} {
 		tokens = append(tokens, base64.RawURLEncoding.EncodeToString([]byte(place)))
 	}
 	for _, token := range tokens {
