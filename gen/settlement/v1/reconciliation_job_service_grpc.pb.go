@@ -50,7 +50,8 @@ type ReconciliationJobServiceClient interface {
 	// ApproveJob lets a job run. A retry is replayed, and the first approver stands. FAILED_PRECONDITION: the hash is not the manifest's, or
 	// the server demands a second person and the approver has registered the job.
 	ApproveJob(ctx context.Context, in *ApproveJobRequest, opts ...grpc.CallOption) (*ApproveJobResponse, error)
-	// GetJob shows a job with its targets and its progress.
+	// GetJob shows a job with its targets and its progress, between two chunks: it waits for one that is under way, and is UNAVAILABLE while the
+	// COMMIT of one hangs.
 	GetJob(ctx context.Context, in *GetJobRequest, opts ...grpc.CallOption) (*GetJobResponse, error)
 	// ListJobs lists jobs without their targets, the oldest first.
 	ListJobs(ctx context.Context, in *ListJobsRequest, opts ...grpc.CallOption) (*ListJobsResponse, error)
@@ -184,7 +185,8 @@ type ReconciliationJobServiceServer interface {
 	// ApproveJob lets a job run. A retry is replayed, and the first approver stands. FAILED_PRECONDITION: the hash is not the manifest's, or
 	// the server demands a second person and the approver has registered the job.
 	ApproveJob(context.Context, *ApproveJobRequest) (*ApproveJobResponse, error)
-	// GetJob shows a job with its targets and its progress.
+	// GetJob shows a job with its targets and its progress, between two chunks: it waits for one that is under way, and is UNAVAILABLE while the
+	// COMMIT of one hangs.
 	GetJob(context.Context, *GetJobRequest) (*GetJobResponse, error)
 	// ListJobs lists jobs without their targets, the oldest first.
 	ListJobs(context.Context, *ListJobsRequest) (*ListJobsResponse, error)

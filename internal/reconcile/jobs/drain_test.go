@@ -81,7 +81,7 @@ func TestDrainPassesErrorsOn(t *testing.T) {
 	hooks := 0
 	boom := status.Error(codes.DataLoss, "boom")
 	f := newFleet(t, 8, func(c *app.Config) {
-		c.Fault = func(point string) error {
+		c.Fault = func(string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if hooks++; hooks == 4+4+2 { // in the third chunk

@@ -97,6 +97,43 @@ func TestChunkCommitsTogetherAndTheAnswerIsLost(t *testing.T) {
 	}
 }
 
+// COMMIT hangs: it is neither done nor undone. Until that is decided nobody is told how far the job has come, and no other chunk runs.
+func TestChunkCommitsTogetherAndCommitHangs(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t, nil)
+	f := &fleet{Service: apptest.On(t, server.New())}
+	if _, err := f.Accounts.PutTenant(t.Context(), &settlementv1.PutTenantRequest{TenantId: apptest.Tenant}); err != nil {
+		t.Fatal(err)
+	}
+	f.Seed(t)
+	f.reserve(t, 4)
+	f.approved(t, f.manifest(t, "j1", 2))
+	server.HangCommits()
+	ran := make(chan error, 1)
+	go func() {
+		_, err := f.Jobs.RunChunk(t.Context(), runOf("j1"))
+		ran <- err
+	}()
+	get := &settlementv1.GetJobRequest{TenantId: apptest.Tenant, JobId: "j1"}
+	postgrestest.Until(t, "the job cannot be told", func() bool {
+		_, err := f.Jobs.GetJob(t.Context(), get)
+		return err != nil
+	})
+	_, err := f.Jobs.GetJob(t.Context(), get)
+	failure(t, err, codes.Unavailable, "LEDGER_UNAVAILABLE")
+	_, err = f.Jobs.RunChunk(t.Context(), runOf("j1"))
+	failure(t, err, codes.Unavailable, "LEDGER_UNAVAILABLE")
+	server.ReleaseCommits()
+	if err := <-ran; err != nil {
+		failure(t, err, codes.Unavailable, "CHUNK_IN_DOUBT")
+	}
+	f.wantPrefix(t, "j1", 2)
+	if c := f.run(t, "j1"); !c.GetDone() {
+		t.Errorf("the next chunk: %v", c)
+	}
+	f.Verify(t)
+}
+
 // A caller who leaves in the middle leaves nothing behind: no half chunk, no open transaction, no connection.
 func TestChunkCommitsTogetherOrNotWhenItsCallerLeaves(t *testing.T) {
 	t.Parallel()

@@ -19,19 +19,28 @@ type querier interface {
 func read(ctx context.Context, q querier, tenant ledger.TenantID, id ledger.JobID, targets bool) (Job, error) {
 	rows, err := q.Query(ctx, selectJob, string(tenant), string(id))
 	j, err := exactly(rows, err, scanJob, missingJob(id))
-	if err != nil || !targets {
-		return j, err
+	if err == nil && targets {
+		j.Targets, err = readTargets(ctx, q, tenant, id)
 	}
-	if rows, err = q.Query(ctx, selectTargets, string(tenant), string(id)); err != nil {
-		return Job{}, err
-	}
-	j.Targets, err = pgx.CollectRows(rows, scanTarget)
 	return j, err
 }
 
-// Job returns a job with its targets.
+func readTargets(ctx context.Context, q querier, tenant ledger.TenantID, id ledger.JobID) ([]ledger.Target, error) {
+	rows, err := q.Query(ctx, selectTargets, string(tenant), string(id))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanTarget)
+}
+
+// Job returns a job with its targets, between two of its chunks: it waits for one that is under way, for a moment. A plain read would miss a
+// chunk whose COMMIT hangs, and whose caller has been told to ask here.
 func (s *Store) Job(ctx context.Context, tenant ledger.TenantID, id ledger.JobID) (Job, error) {
-	j, err := read(ctx, s.read, tenant, id, true)
+	rows, err := s.ledger.Query(ctx, selectJob+" FOR SHARE", string(tenant), string(id))
+	j, err := exactly(rows, err, scanJob, missingJob(id))
+	if err == nil {
+		j.Targets, err = readTargets(ctx, s.read, tenant, id)
+	}
 	if err != nil {
 		return Job{}, fmt.Errorf("jobdb: read job %s: %w", id, err)
 	}
