@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
@@ -69,22 +70,39 @@ func loadFile(name string) (fileSettings, error) {
 
 // Validate refuses keys that name no setting, so that a typing error is not a silent default.
 func (s fileSettings) Validate(app *kong.Application) error {
-	for key, value := range s.values {
+	return s.validate(app.Node, "", s.values)
+}
+
+// validate goes through the table of a command and of the commands below it.
+func (s fileSettings) validate(command *kong.Node, path string, values map[string]any) error {
+	in := ""
+	if path != "" {
+		in = fmt.Sprintf(" in [%s]", strings.TrimSuffix(path, "."))
+	}
+	for key, value := range values {
 		table, isTable := value.(map[string]any)
-		command := slices.IndexFunc(app.Children, func(n *kong.Node) bool { return n.Name == key && !n.Hidden })
+		below := slices.IndexFunc(command.Children, func(n *kong.Node) bool { return n.Name == key && !n.Hidden })
 		switch {
-		case isTable && command < 0:
-			return fmt.Errorf("config %s: [%s] is no command", s.name, key)
-		case !isTable && !names(app.Flags, key):
-			return fmt.Errorf("config %s: unknown setting %s", s.name, key)
-		}
-		for inner := range table {
-			if !names(app.Children[command].Flags, inner) {
-				return fmt.Errorf("config %s: unknown setting %s in [%s]", s.name, inner, key)
+		case isTable && below < 0:
+			return fmt.Errorf("config %s: [%s%s] is no command", s.name, path, key)
+		case isTable:
+			if err := s.validate(command.Children[below], path+key+".", table); err != nil {
+				return err
 			}
+		case !names(command.Flags, key):
+			return fmt.Errorf("config %s: unknown setting %s%s", s.name, key, in)
 		}
 	}
 	return nil
+}
+
+// table returns the settings of a command: those of a command below another one stand in a table of its table.
+func (s fileSettings) table(command *kong.Node) map[string]any {
+	if command == nil || command.Parent == nil {
+		return s.values
+	}
+	values, _ := s.table(command.Parent)[command.Name].(map[string]any)
+	return values
 }
 
 // names tells whether a file can set one of the flags by this name. What only makes sense on a command line it cannot.
@@ -101,12 +119,8 @@ func (s fileSettings) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Fla
 			return nil, nil
 		}
 	}
-	values := s.values
-	if parent.Command != nil {
-		values, _ = s.values[parent.Command.Name].(map[string]any)
-	}
 	var text string
-	switch value := values[flag.Name].(type) {
+	switch value := s.table(parent.Command)[flag.Name].(type) {
 	case nil:
 		return nil, nil
 	case string, int64, float64, bool:

@@ -124,6 +124,9 @@ func TestEveryErrorNamesItsSetting(t *testing.T) {
 		{name: "unknown key of another command", file: "[migrate]\npool-size = 1\n", args: serve, want: "unknown setting pool-size in [migrate]"},
 		{name: "unknown key at the top", file: "pool-size = 1\n", args: serve, want: "config FILE: unknown setting pool-size"},
 		{name: "unknown table", file: "[sevre]\n", args: serve, want: "config FILE: [sevre] is no command"},
+		{name: "unknown key of a command below another", file: "[reconcile.import]\nfiel = 'x'\n", args: serve, want: "unknown setting fiel in [reconcile.import]"},
+		{name: "unknown command below another", file: "[reconcile.imports]\n", args: serve, want: "[reconcile.imports] is no command"},
+		{name: "a setting of the command above", file: "[reconcile.import]\nserver = 'x'\n", args: serve, want: "unknown setting server in [reconcile.import]"},
 		{name: "hidden command", file: "[demo-worker]\n", args: serve, want: "[demo-worker] is no command"},
 		{name: "hidden flag", file: "[demo]\nplant-failure = 'x'\n", args: serve, want: "unknown setting plant-failure"},
 		{name: "a file in a file", file: "config = 'x'\n", args: serve, want: "unknown setting config"},
@@ -181,5 +184,21 @@ func TestTheDefaultConfigIsNobodysEnvironment(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(app.Config{}, "Log")); diff != "" {
 		t.Errorf("defaults (-before +after):\n%s", diff)
+	}
+}
+
+// TestCommandsBelowAnotherHaveTablesInItsTable goes through the settings of reconcile and of what is below it.
+func TestCommandsBelowAnotherHaveTablesInItsTable(t *testing.T) {
+	withoutSettings(t)
+	config := file(t, "[reconcile]\nserver = 'file:1'\ntenant = 'file'\noutput = 'json'\n[reconcile.drain]\nmax-chunks = 7\n[reconcile.import]\ndelimiter = 'tab'\n")
+	t.Setenv("SETTLEMENTD_TENANT", "env")
+	var c cli
+	if _, err := c.parse([]string{"--config=" + config, "reconcile", "--server=flag:1", "drain", "job"}); err != nil {
+		t.Fatal(err)
+	}
+	r := &c.Reconcile
+	got := []any{r.Server, r.Tenant, r.Output, r.Drain.Job, r.Drain.MaxChunks}
+	if diff := cmp.Diff([]any{"flag:1", "env", "json", "job", int32(7)}, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }

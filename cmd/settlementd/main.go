@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	reconciliation "github.com/settlementd/settlementd/internal/reconcile/command"
 )
 
 // cli is the command line: one struct a subcommand.
@@ -24,6 +26,7 @@ type cli struct {
 	Serve        serveCmd        `cmd:"" help:"Serve gRPC until SIGTERM or Ctrl-C."`
 	Migrate      migrateCmd      `cmd:"" help:"Bring the database's schema up to date. Safe to start several times at once."`
 	Verify       verifyCmd       `cmd:"" help:"Recompute every invariant of the ledger and print what is broken. Exit status 1 when anything is."`
+	Reconcile    reconcileCmd    `cmd:"" help:"Plan, approve and run reconciliation jobs, import statements of providers, and resolve exceptions, on a running server."`
 	Dev          devCmd          `cmd:"" help:"Serve on an embedded PostgreSQL that keeps its data, with a demo tenant, until Ctrl-C."`
 	Demo         demoCmd         `cmd:"" help:"Play every outcome on a temporary PostgreSQL with a fake provider, and show what became of the holds."`
 	Fakeprovider fakeproviderCmd `cmd:"" name:"fakeprovider" help:"Run a generation provider and content checker that cost nothing, for tests."`
@@ -39,7 +42,7 @@ func main() {
 // The exit statuses of the program.
 const (
 	statusFailed = 1 // the command failed, or found something broken
-	statusUsage  = 2 // the command line, the environment or the configuration file was not understood
+	statusUsage  = 2 // the command line, the environment, the configuration file or an input file was not understood, and nothing was done
 )
 
 // errShown tells that the command has failed and has said why.
@@ -55,9 +58,12 @@ func run(ctx context.Context, args []string) int {
 	plainUnlessTerminal(os.Stdout)
 	command.BindTo(ctx, (*context.Context)(nil))
 	err = command.Run(c.logger(slog.LevelDebug), &c)
+	_, misused := errors.AsType[*reconciliation.UsageError](err)
 	switch {
 	case err == nil:
 		return 0
+	case misused:
+		return complain(err, statusUsage)
 	case errors.Is(err, errShown):
 		return statusFailed
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):

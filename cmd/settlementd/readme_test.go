@@ -49,10 +49,18 @@ func settingsTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| command | setting | environment | default | |\n| --- | --- | --- | --- | --- |\n")
 	rows(&b, "all", parser.Model.Flags)
-	for _, command := range parser.Model.Leaves(true) {
-		rows(&b, command.Path(), command.Flags)
-	}
+	below(&b, parser.Model.Node)
 	return b.String()
+}
+
+// below writes the settings of the commands below one, each behind those of its own.
+func below(b *strings.Builder, command *kong.Node) {
+	for _, c := range command.Children {
+		if !c.Hidden {
+			rows(b, c.Path(), c.Flags)
+			below(b, c)
+		}
+	}
 }
 
 func rows(b *strings.Builder, command string, flags []*kong.Flag) {

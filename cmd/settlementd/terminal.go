@@ -8,7 +8,13 @@ import (
 
 // plainUnlessTerminal leaves colours out of what is written to a file or a pipe.
 func plainUnlessTerminal(f *os.File) {
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(f) {
 		text.DisableColors()
 	}
+}
+
+// isTerminal tells whether somebody may be watching.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

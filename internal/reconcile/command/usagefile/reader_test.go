@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
-	"github.com/settlementd/settlementd/internal/reconcile/cli/usagefile"
+	"github.com/settlementd/settlementd/internal/reconcile/command/usagefile"
 )
 
 func read(t *testing.T, text string, o usagefile.Options) ([]*settlementv1.StatementLine, error) {

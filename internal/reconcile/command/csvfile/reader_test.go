@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/settlementd/settlementd/internal/reconcile/cli/csvfile"
+	"github.com/settlementd/settlementd/internal/reconcile/command/csvfile"
 )
 
 // read returns every record of a file whose header is whatever has as many columns as it says, each with its line: "2: a|b", and what is

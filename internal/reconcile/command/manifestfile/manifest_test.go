@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
-	"github.com/settlementd/settlementd/internal/reconcile/cli/manifestfile"
+	"github.com/settlementd/settlementd/internal/reconcile/command/manifestfile"
 )
 
 // whole is a manifest that nothing is wrong with. The tests break it.

@@ -17,7 +17,7 @@ import (
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/ledger"
-	"github.com/settlementd/settlementd/internal/reconcile/cli/csvfile"
+	"github.com/settlementd/settlementd/internal/reconcile/command/csvfile"
 )
 
 // Options tell how a file is written where it does not tell by itself.

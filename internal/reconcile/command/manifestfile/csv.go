@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
-	"github.com/settlementd/settlementd/internal/reconcile/cli/csvfile"
+	"github.com/settlementd/settlementd/internal/reconcile/command/csvfile"
 )
 
 // fields of a target, in the order in which what is wrong with them is told.
