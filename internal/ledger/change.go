@@ -61,10 +61,12 @@ func (b *Book) draftChange(id ReservationID) (*change, error) {
 }
 
 // lines returns the reservation's journal as the call sees it.
-func (c *change) lines() []Line {
+func (c *change) lines() []Line { return c.journal(c.b.lines.get) }
+
+func (c *change) journal(read func(RequestKey) *Line) []Line {
 	lines := make([]Line, 0, len(c.r.Keys))
 	for _, k := range c.r.Keys {
-		if l := c.b.lines.get(k); l != nil {
+		if l := read(k); l != nil {
 			lines = append(lines, *l)
 		}
 	}
@@ -279,5 +281,5 @@ func (c *change) write() {
 	c.b.append(e)
 }
 
-// view shows the reservation as the change leaves it.
-func (c *change) view() View { return NewView(*c.r, c.lines()) }
+// view shows the reservation as the change leaves it. Evidence that moved no line is not on it.
+func (c *change) view() View { return NewView(*c.r, c.journal(c.b.lines.kept)) }

@@ -64,7 +64,7 @@ func (b *Book) Reconcile(in Proof) (Answer, error) {
 	if c.taskMismatch(cl.line, in.Task) {
 		return c.refuse(cl, TaskMismatch)
 	}
-	if l.Kind == Moderation && (in.Kind == ProofGivenUp || in.OutputCheck != "" || in.Kind == ProofNotReceived && in.TTLSeconds != nil) {
+	if l.Kind == Moderation && (in.Kind == ProofGivenUp || in.OutputCheck != "" || in.TTLSeconds != nil) {
 		return c.refuse(cl, NotAGeneration)
 	}
 	return c.prove(in, cl)

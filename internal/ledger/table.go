@@ -42,6 +42,17 @@ func (t *table[K, V]) get(k K) *V {
 	return nil
 }
 
+// kept returns the row as it stands if the call answers now: a draft that was not saved is forgotten then.
+func (t *table[K, V]) kept(k K) *V {
+	if d, ok := t.drafts[k]; ok && d.saved {
+		return &d.value
+	}
+	if r, ok := t.rows[k]; ok {
+		return &r.value
+	}
+	return nil
+}
+
 // draft returns the call's own copy of the row, or nil. Changes to it stand only if it is saved and the call answers.
 func (t *table[K, V]) draft(k K) *V {
 	if d, ok := t.drafts[k]; ok {

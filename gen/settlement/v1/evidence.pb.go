@@ -420,7 +420,8 @@ type AcceptedEvidence struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider's own name for the request: 1 to 128 printable ASCII characters without space.
 	ProviderTaskId string `protobuf:"bytes,1,opt,name=provider_task_id,json=providerTaskId,proto3" json:"provider_task_id,omitempty"`
-	// Gives an open reservation a new deadline this many seconds from now, and counts its maximum age again. At most that maximum age.
+	// Gives an open reservation a new deadline this many seconds from now, and counts its maximum age again. At most that maximum age. Refused
+	// with NOT_A_GENERATION on a moderation.
 	TtlSeconds    *int64 `protobuf:"varint,2,opt,name=ttl_seconds,json=ttlSeconds,proto3,oneof" json:"ttl_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
