@@ -131,12 +131,17 @@ func (p *process) said() string {
 	return p.stderr.String()
 }
 
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // kill ends the process by SIGKILL.
 func (p *process) kill() {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		p.t.Fatal(err)
-	}
+	p.signal(syscall.SIGKILL)
 	<-p.ended
 	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != syscall.SIGKILL {
 		p.t.Fatalf("not killed but %v", p.cmd.ProcessState)
@@ -146,9 +151,7 @@ func (p *process) kill() {
 // terminate sends SIGTERM, and fails the test when the process does not end well and in time.
 func (p *process) terminate(within time.Duration) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
+	p.signal(syscall.SIGTERM)
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {

@@ -41,6 +41,7 @@ type Config struct {
 const (
 	lockTimeout      = "500ms"
 	statementTimeout = "2s"
+	idleTimeout      = "10s" // between two statements: the locks of a server that is frozen are not its own for ever
 	readTimeout      = "30s"
 	connectTimeout   = 5 * time.Second
 )
@@ -147,7 +148,7 @@ func (c Config) settings() (map[string]string, error) {
 		// keeps it. Every statement of these pools has an index that finds its rows.
 		s["enable_seqscan"], s["enable_bitmapscan"], s["enable_hashjoin"], s["enable_mergejoin"] = "off", "off", "off", "off"
 		s["plan_cache_mode"] = "force_generic_plan"
-		s["lock_timeout"], s["statement_timeout"] = lockTimeout, statementTimeout
+		s["lock_timeout"], s["statement_timeout"], s["idle_in_transaction_session_timeout"] = lockTimeout, statementTimeout, idleTimeout
 	case Read:
 		s["statement_timeout"] = readTimeout
 	default:

@@ -43,11 +43,11 @@ func TestSettingsOfThePools(t *testing.T) {
 	t.Parallel()
 	db := postgrestest.New(t)
 	names := []string{"enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "plan_cache_mode", "lock_timeout",
-		"statement_timeout", "default_transaction_isolation", "TimeZone", "application_name", "search_path"}
+		"statement_timeout", "idle_in_transaction_session_timeout", "default_transaction_isolation", "TimeZone", "application_name", "search_path"}
 	db.Exec(fmt.Sprintf("ALTER DATABASE %s SET default_transaction_isolation = 'serializable'", db.Name))
 	for kind, want := range map[postgres.Kind][]string{
-		postgres.Ledger: {"off", "off", "off", "off", "force_generic_plan", "500ms", "2s", "read committed", "UTC", "here", `"Odd ""name"`},
-		postgres.Read:   {"on", "on", "on", "on", "auto", "0", "30s", "read committed", "UTC", "here", `"Odd ""name"`},
+		postgres.Ledger: {"off", "off", "off", "off", "force_generic_plan", "500ms", "2s", "10s", "read committed", "UTC", "here", `"Odd ""name"`},
+		postgres.Read:   {"on", "on", "on", "on", "auto", "0", "30s", "0", "read committed", "UTC", "here", `"Odd ""name"`},
 	} {
 		pool := open(t, postgres.Config{DSN: db.ServiceDSN(), Kind: kind, Schema: `Odd "name`, MaxConns: 1, ApplicationName: "here"})
 		var got []string
@@ -143,7 +143,8 @@ func TestBehindAPoolerTheRoleCarriesTheSettings(t *testing.T) {
 			t.Fatalf("after %d settings: %v", fixed, err)
 		}
 		value := map[string]string{"search_path": "apart", "timezone": "'UTC'", "default_transaction_isolation": "'read committed'",
-			"lock_timeout": "'500ms'", "statement_timeout": "'2s'", "plan_cache_mode": "force_generic_plan"}[name]
+			"lock_timeout": "'500ms'", "statement_timeout": "'2s'", "plan_cache_mode": "force_generic_plan",
+			"idle_in_transaction_session_timeout": "'10s'"}[name]
 		if value == "" {
 			value = "off"
 		}

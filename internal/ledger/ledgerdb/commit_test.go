@@ -169,6 +169,7 @@ func TestWithoutPreparedStatements(t *testing.T) {
 	for name, value := range map[string]string{
 		"timezone": "UTC", "default_transaction_isolation": "read committed", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
 		"plan_cache_mode": "force_generic_plan", "lock_timeout": "500ms", "statement_timeout": "2s",
+		"idle_in_transaction_session_timeout": "10s",
 	} {
 		w.db.Exec("ALTER ROLE settlementd_service IN DATABASE " + w.db.Name + " SET " + name + " = '" + value + "'")
 	}
