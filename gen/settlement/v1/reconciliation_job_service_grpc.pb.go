@@ -36,10 +36,11 @@ const (
 // ReconciliationJobService repairs many reservations at once: a fixed list that somebody approved, worked off in chunks with a checkpoint and
 // an audit, so that it goes on where it stopped whoever dies on the way. It sends nothing to any provider and erases no cost.
 //
-// The statuses are those of ReservationService, and two of its own. FAILED_PRECONDITION with the reason JOB_CONFLICT: a reservation is not
+// The statuses are those of ReservationService, and three of its own. FAILED_PRECONDITION with the reason JOB_CONFLICT: a reservation is not
 // as the manifest expects, and none of its chunk was changed; the metadata has job_id, reservation_id and what (a Mismatch, several
 // separated by commas). FAILED_PRECONDITION with the reason JOB_CORRUPT: the stored manifest, audit and progress contradict each other, and an
-// operator has to look; the metadata has job_id and what.
+// operator has to look; the metadata has job_id and what. UNAVAILABLE with the reason CHUNK_IN_DOUBT: the answer to a COMMIT was lost, the
+// chunk may stand, and GetJob tells.
 type ReconciliationJobServiceClient interface {
 	// PlanJob finds reservations that an action fits and proposes a manifest, or tries a given manifest, and changes nothing. What it says
 	// holds for one moment: a chunk asks again. For the largest lists raise the size of messages that you receive to 16 MiB.
@@ -56,8 +57,8 @@ type ReconciliationJobServiceClient interface {
 	// ListJobs lists jobs without their targets, the oldest first.
 	ListJobs(ctx context.Context, in *ListJobsRequest, opts ...grpc.CallOption) (*ListJobsResponse, error)
 	// RunChunk changes the next reservations of an approved job, all of the chunk or none, in one transaction. It has no id of its own, so do
-	// not retry it blindly: after UNAVAILABLE or DEADLINE_EXCEEDED the chunk may stand, and GetJob tells. A finished job answers done and changes
-	// nothing. FAILED_PRECONDITION: the job is not approved, a reservation is a conflict, or the job is corrupt.
+	// not retry it blindly: after CHUNK_IN_DOUBT or DEADLINE_EXCEEDED the chunk may stand, and another call takes the next one. A finished job
+	// answers done and changes nothing. FAILED_PRECONDITION: the job is not approved, a reservation is a conflict, or the job is corrupt.
 	RunChunk(ctx context.Context, in *RunChunkRequest, opts ...grpc.CallOption) (*RunChunkResponse, error)
 	// DrainJob runs chunks until the job is done or max_chunks have run, and answers after each. The last message is the summary. An error ends
 	// the stream at once, and the chunks that were answered stand. Two drains of one job share its chunks.
@@ -171,10 +172,11 @@ func (c *reconciliationJobServiceClient) ReportJob(ctx context.Context, in *Repo
 // ReconciliationJobService repairs many reservations at once: a fixed list that somebody approved, worked off in chunks with a checkpoint and
 // an audit, so that it goes on where it stopped whoever dies on the way. It sends nothing to any provider and erases no cost.
 //
-// The statuses are those of ReservationService, and two of its own. FAILED_PRECONDITION with the reason JOB_CONFLICT: a reservation is not
+// The statuses are those of ReservationService, and three of its own. FAILED_PRECONDITION with the reason JOB_CONFLICT: a reservation is not
 // as the manifest expects, and none of its chunk was changed; the metadata has job_id, reservation_id and what (a Mismatch, several
 // separated by commas). FAILED_PRECONDITION with the reason JOB_CORRUPT: the stored manifest, audit and progress contradict each other, and an
-// operator has to look; the metadata has job_id and what.
+// operator has to look; the metadata has job_id and what. UNAVAILABLE with the reason CHUNK_IN_DOUBT: the answer to a COMMIT was lost, the
+// chunk may stand, and GetJob tells.
 type ReconciliationJobServiceServer interface {
 	// PlanJob finds reservations that an action fits and proposes a manifest, or tries a given manifest, and changes nothing. What it says
 	// holds for one moment: a chunk asks again. For the largest lists raise the size of messages that you receive to 16 MiB.
@@ -191,8 +193,8 @@ type ReconciliationJobServiceServer interface {
 	// ListJobs lists jobs without their targets, the oldest first.
 	ListJobs(context.Context, *ListJobsRequest) (*ListJobsResponse, error)
 	// RunChunk changes the next reservations of an approved job, all of the chunk or none, in one transaction. It has no id of its own, so do
-	// not retry it blindly: after UNAVAILABLE or DEADLINE_EXCEEDED the chunk may stand, and GetJob tells. A finished job answers done and changes
-	// nothing. FAILED_PRECONDITION: the job is not approved, a reservation is a conflict, or the job is corrupt.
+	// not retry it blindly: after CHUNK_IN_DOUBT or DEADLINE_EXCEEDED the chunk may stand, and another call takes the next one. A finished job
+	// answers done and changes nothing. FAILED_PRECONDITION: the job is not approved, a reservation is a conflict, or the job is corrupt.
 	RunChunk(context.Context, *RunChunkRequest) (*RunChunkResponse, error)
 	// DrainJob runs chunks until the job is done or max_chunks have run, and answers after each. The last message is the summary. An error ends
 	// the stream at once, and the chunks that were answered stand. Two drains of one job share its chunks.

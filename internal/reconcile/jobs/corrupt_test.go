@@ -109,6 +109,25 @@ func TestChunkCommitsTogetherNothingOfACorruptJob(t *testing.T) {
 	}
 }
 
+// An end of a reservation that claims to be open is in the ledger already. That is nobody's conflict: the chunk fails loudly, and whole.
+func TestChunkCommitsTogetherNothingBesideAnEndThatStands(t *testing.T) {
+	t.Parallel()
+	var log buffer
+	f := newFleet(t, 2, func(c *app.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
+	f.approved(t, f.manifest(t, "j1", 2))
+	f.DB.Exec(`INSERT INTO entries (tenant_id, event_key, event_type, account_id, reservation_id, revision, budget_held_change, budget_spent_change, created_at)
+		VALUES ('acme', 'end ' || $1, 'EXPIRED', 'alice', $1, 1, 0, 0, now())`, f.ids[1])
+	before := f.Copy(t)
+	_, err := f.Jobs.RunChunk(t.Context(), runOf("j1"))
+	failure(t, err, codes.Internal, "INTERNAL")
+	if said := log.take(); !strings.Contains(said, "the ledger has an end of an open reservation") || !strings.Contains(said, f.ids[1]) {
+		t.Errorf("the log says %q", said)
+	}
+	f.Unchanged(t, before)
+}
+
 // corrupt runs SQL with every guard off, and returns what brings back the rows as they were.
 func (f *fleet) corrupt(t *testing.T, sql string) (restore func()) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/app/apptest"
 	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
 	"github.com/settlementd/settlementd/internal/reconcile/jobs"
@@ -96,6 +97,41 @@ func TestResumeAfterKillByAnotherServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that freezes in the middle of a chunk holds its locks, and nothing else. The job and its reservations wait for it, until the database
+// ends its session; then another server goes on.
+func TestResumeAfterKillOfAFrozenServersSession(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 20)
+	f.approved(t, f.manifest(t, "j1", 10))
+	frozen := start(t, f.DB, jobs.AfterCheckpoint)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := frozen.Jobs.RunChunk(t.Context(), runOf("j1"))
+		failed <- err
+	}()
+	if said := <-frozen.stdout; said != "stopped at "+jobs.AfterCheckpoint {
+		t.Fatalf("the server said %q", said)
+	}
+	_, err := f.Jobs.RunChunk(t.Context(), runOf("j1"))
+	failure(t, err, codes.Unavailable, "LEDGER_UNAVAILABLE")
+	postgrestest.Until(t, "the job is free", func() bool {
+		_, err := f.Jobs.GetJob(t.Context(), &settlementv1.GetJobRequest{TenantId: apptest.Tenant, JobId: "j1"})
+		return err == nil
+	})
+	f.wantPrefix(t, "j1", 0)
+	for _, n := range []int{10, 20} {
+		if c := f.run(t, "j1"); int(c.GetNextIndex()) != n {
+			t.Errorf("the heir's chunk: %v", c)
+		}
+	}
+	frozen.killedNow(t)
+	if err := <-failed; status.Code(err) != codes.Unavailable {
+		t.Errorf("the frozen call ended with %v", err)
+	}
+	f.wantPrefix(t, "j1", 20)
+	f.changedOnce(t)
 }
 
 // changedOnce finds that each reservation of the fleet was changed exactly once, and that its money is back where it came from.

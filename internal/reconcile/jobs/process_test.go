@@ -116,7 +116,7 @@ func (p *process) follow(stdout, stderr io.Reader, address chan<- string) {
 	_ = p.cmd.Wait()
 }
 
-// killedAt waits until the server says that it has stopped at the point, kills it there, and makes sure that this is what it died of.
+// killedAt waits until the server says that it has stopped at the point, and kills it there.
 func (p *process) killedAt(t testing.TB, point string) {
 	t.Helper()
 	select {
@@ -129,6 +129,12 @@ func (p *process) killedAt(t testing.TB, point string) {
 	case <-time.After(patience):
 		t.Fatalf("the server never came to %s", point)
 	}
+	p.killedNow(t)
+}
+
+// killedNow kills the server, and makes sure that this is what it died of.
+func (p *process) killedNow(t testing.TB) {
+	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

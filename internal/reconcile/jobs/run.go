@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -35,8 +36,13 @@ type chunk struct {
 	done      bool
 }
 
+// chunkTime bounds a chunk, whose statements are all bounded, too: it is for what else may hang.
+const chunkTime = 30 * time.Second
+
 // runChunk changes the next reservations of a job, with their audit and its checkpoint, or nothing. It is never tried a second time.
 func (s *Server) runChunk(ctx context.Context, tenant ledger.TenantID, id ledger.JobID) (chunk, error) {
+	ctx, cancel := context.WithTimeout(ctx, chunkTime)
+	defer cancel()
 	var did chunk
 	err := s.store.InChunk(ctx, tenant, id, func(ctx context.Context, c *jobdb.Chunk) (err error) {
 		if c.Job.ApprovedAt.IsZero() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
+	"github.com/settlementd/settlementd/internal/postgres"
 )
 
 // rollbackTime bounds the way back to a savepoint.
@@ -58,7 +59,7 @@ func apply(ctx context.Context, tx pgx.Tx, tenant ledger.TenantID, e ledger.Erra
 	}
 	err = loaded.Save(ctx, tx)
 	if ledgerdb.IsEntryConflict(err) {
-		return nil, &ledger.Error{Kind: ledger.Broken, Message: fmt.Sprintf("the ledger has an end of an open reservation: %v", err)}
+		return nil, &ledger.Error{Kind: ledger.Broken, Message: "the ledger has an end of an open reservation: " + postgres.Message(err)}
 	}
 	return done, err
 }
