@@ -102,6 +102,6 @@ func setUpDemoTenant(t *testing.T, s *apptest.Service) {
 		{"GrantCredits", `{"tenant_id":"demo","account_id":"alice","grant_id":"welcome","credits":1000}`},
 		{"GrantFreeAttempts", `{"tenant_id":"demo","account_id":"alice","grant_id":"welcome","attempts":3}`},
 	} {
-		invoke(t, s, string(settlementv1.AccountService_ServiceDesc.ServiceName), call.method, call.body)
+		invoke(t, s, settlementv1.AccountService_ServiceDesc.ServiceName, call.method, call.body)
 	}
 }
