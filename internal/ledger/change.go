@@ -93,8 +93,12 @@ func (c *change) addLine(l Line) *Line {
 	if n := c.r.Policy.IdempotencyKeySeconds; n > 0 {
 		l.ResendUntil = c.b.Now.Add(seconds(n))
 	}
-	c.r.Keys = append(slices.Clip(c.r.Keys), l.Key)
 	added := c.b.lines.add(l.Key, l)
+	place := len(c.r.Keys)
+	for place > 0 && ByPermit(*c.b.lines.get(c.r.Keys[place-1]), l) > 0 {
+		place--
+	}
+	c.r.Keys = slices.Insert(slices.Clip(c.r.Keys), place, l.Key)
 	c.touch(added)
 	return added
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -40,6 +41,11 @@ type Evidence struct {
 	Cause      string    `json:"cause,omitempty"`
 	Source     Source    `json:"source"`
 	RecordedAt time.Time `json:"recorded_at"`
+}
+
+// ByPermit orders lines by their first permits, and by their keys where those share a batch and so a time.
+func ByPermit(a, b Line) int {
+	return cmp.Or(a.PermittedAt.Compare(b.PermittedAt), compare(a.Key, b.Key))
 }
 
 // CheckTimeoutAt is when a moderation's answer is no longer waited for.

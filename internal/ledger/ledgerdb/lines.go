@@ -1,7 +1,6 @@
 package ledgerdb
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -48,8 +47,6 @@ func encodeEvidence(l *ledger.Line) string {
 
 // inOrderOfPermits sorts lines, and drops those that were found by more than one key.
 func inOrderOfPermits(found []ledger.Line) []ledger.Line {
-	slices.SortFunc(found, func(a, b ledger.Line) int {
-		return cmp.Or(a.PermittedAt.Compare(b.PermittedAt), cmp.Compare(a.Key, b.Key))
-	})
+	slices.SortFunc(found, ledger.ByPermit)
 	return slices.CompactFunc(found, func(a, b ledger.Line) bool { return a.Key == b.Key })
 }
