@@ -10,12 +10,13 @@
 //
 // A batch fails as a whole only when the database does. Otherwise the culprit is found and answered alone:
 //
-//	load meets a locked account      the calls on it go to a lane of their own, the others go on
-//	load meets a locked provider     its calls are answered as unavailable, the others go on
+//	load meets a locked account         the calls on it go to a lane of their own, which waits once; the others go on
+//	load meets a locked provider        its calls are answered as unavailable, the others go on
+//	a row appears during such a wait    its call looks again: without that row it would be judged by half of what happened
 //	save fails on data or a lost race   the batch is halved until the culprit is alone; alone, it is tried three times
-//	the connection fails             the whole batch is tried again, three times at most
-//	the answer to COMMIT is lost     the transaction's own status decides; COMMIT is never sent twice
+//	the connection fails                the whole batch is tried again, three times at most
+//	the answer to COMMIT is lost        its status tells when it is over, and its rows whether it stands; it is never sent twice
 //
 // Lanes come and go with their work. A bounded number of them are in the database at a time, first come, first served, so that a
-// tenant with much to do cannot starve another.
+// tenant with much to do cannot starve another; those that wait for locks are half of them at most.
 package lane
