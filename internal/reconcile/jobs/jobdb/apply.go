@@ -2,14 +2,15 @@ package jobdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
-	"github.com/settlementd/settlementd/internal/postgres"
 )
 
 // rollbackTime bounds the way back to a savepoint.
@@ -58,8 +59,8 @@ func apply(ctx context.Context, tx pgx.Tx, tenant ledger.TenantID, e ledger.Erra
 		done = append(done, p)
 	}
 	err = loaded.Save(ctx, tx)
-	if ledgerdb.IsEntryConflict(err) {
-		return nil, &ledger.Error{Kind: ledger.Broken, Message: "the ledger has an end of an open reservation: " + postgres.Message(err)}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && ledgerdb.IsEntryConflict(err) {
+		return nil, &ledger.Error{Kind: ledger.Broken, Message: "the ledger has an end of an open reservation: " + pg.Detail}
 	}
 	return done, err
 }
