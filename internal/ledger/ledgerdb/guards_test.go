@@ -39,6 +39,11 @@ var identities = map[string][]string{
 	"job_audit": {
 		"tenant_id", "job_id", "ordinal", "reservation_id", "previous_revision", "new_revision", "taken_unit", "taken_amount", "created_at",
 	},
+	"statements": {"tenant_id", "provider_id", "statement_id", "period_start", "period_end", "created_at"},
+	"statement_lines": {
+		"tenant_id", "provider_id", "statement_id", "line_number", "content_hash", "verdict", "request_key", "provider_task_id", "reservation_id",
+		"cost_micros", "currency", "recorded_micros", "exception_id", "reason",
+	},
 }
 
 // growing are changes that knowledge, outcomes and resolutions do not allow, in columns that otherwise change.
@@ -66,6 +71,8 @@ var growing = []string{
 	"UPDATE jobs SET next_index = 0, progressed_at = NULL",
 	"UPDATE jobs SET approved_by = 'eve'",
 	"UPDATE jobs SET approved_at = NULL, approved_by = NULL",
+	"UPDATE statements SET lines_through = 4",
+	"UPDATE statements SET lines = 1, unknown_to_us = 0",
 }
 
 // History is kept by privileges and, whoever asks, by triggers.
@@ -138,22 +145,32 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 			VALUES ('acme', 'x', 'DREAMT', 'alice', 0, 0, now())`,
 		"lines_tenant_id_reservation_id_fkey": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
 			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k9', 'r9', 'imagen', 'GENERATION', now(), 'PERMITTED', now(), 0, now())`,
-		"progress_needs_approval":         "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 1, now())",
-		"progress_stops_between_chunks":   "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 1, now())",
-		"progress_has_a_time":             "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 2, NULL)",
-		"approved_by_somebody":            "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), 'bob', NULL, 0, NULL)",
-		"action_is_known":                 "INSERT INTO jobs VALUES ('acme', 'j2', 'ERASE', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
-		"chunks_are_bounded":              "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1001, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
-		"targets_are_bounded":             "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 10001, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
-		"manifest_hash_is_sha256":         "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('G', 64), 'ann', now(), NULL, NULL, 0, NULL)",
-		"target_ordinal_within_bounds":    "INSERT INTO job_targets VALUES ('acme', 'j1', -1, 'r3', 0, 'CREDITS', 1)",
-		"target_revision_can_grow":        "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r3', 2147483647, 'CREDITS', 1)",
-		"target_taken_within_bounds":      "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r3', 0, 'FREE_ATTEMPTS', 2)",
-		"one_target_per_reservation":      "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r8', 0, 'CREDITS', 1)",
-		"a_change_is_one_revision":        "INSERT INTO job_audit VALUES ('acme', 'j1', 1, 'r9', 0, 2, 'CREDITS', 10, now())",
-		"one_audit_per_reservation":       "INSERT INTO job_audit VALUES ('acme', 'j1', 1, 'r8', 0, 1, 'CREDITS', 10, now())",
-		"job_audit_tenant_id_job_id_fkey": "INSERT INTO job_audit VALUES ('acme', 'j9', 2, 'r9', 0, 1, 'CREDITS', 10, now())",
-		"seen_at_least_once":              "UPDATE exceptions SET last_seen_at = first_seen_at - interval '1 second'",
+		"progress_needs_approval":                  "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 1, now())",
+		"progress_stops_between_chunks":            "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 1, now())",
+		"progress_has_a_time":                      "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 2, NULL)",
+		"approved_by_somebody":                     "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), 'bob', NULL, 0, NULL)",
+		"action_is_known":                          "INSERT INTO jobs VALUES ('acme', 'j2', 'ERASE', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"chunks_are_bounded":                       "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1001, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"targets_are_bounded":                      "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 10001, repeat('0', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"manifest_hash_is_sha256":                  "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('G', 64), 'ann', now(), NULL, NULL, 0, NULL)",
+		"target_ordinal_within_bounds":             "INSERT INTO job_targets VALUES ('acme', 'j1', -1, 'r3', 0, 'CREDITS', 1)",
+		"target_revision_can_grow":                 "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r3', 2147483647, 'CREDITS', 1)",
+		"target_taken_within_bounds":               "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r3', 0, 'FREE_ATTEMPTS', 2)",
+		"one_target_per_reservation":               "INSERT INTO job_targets VALUES ('acme', 'j1', 2, 'r8', 0, 'CREDITS', 1)",
+		"a_change_is_one_revision":                 "INSERT INTO job_audit VALUES ('acme', 'j1', 1, 'r9', 0, 2, 'CREDITS', 10, now())",
+		"one_audit_per_reservation":                "INSERT INTO job_audit VALUES ('acme', 'j1', 1, 'r8', 0, 1, 'CREDITS', 10, now())",
+		"job_audit_tenant_id_job_id_fkey":          "INSERT INTO job_audit VALUES ('acme', 'j9', 2, 'r9', 0, 1, 'CREDITS', 10, now())",
+		"period_ends_after_it_starts":              "INSERT INTO statements VALUES ('acme', 'imagen', 'x', now(), now(), now(), 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), NULL)",
+		"every_line_has_one_verdict":               "UPDATE statements SET lines = 3",
+		"checkpoint_is_behind_the_lines":           "UPDATE statements SET lines = 6, bad = 4",
+		"repeated_are_known_and_known_are_matched": "UPDATE statements SET already_known = 2",
+		"statement_counts_never_negative":          "UPDATE statements SET unknown_to_them = -1",
+		"lines_count_from_one":                     "INSERT INTO statement_lines VALUES ('acme', 'imagen', 'may', 0, '', 'BAD')",
+		"verdict_is_known":                         "INSERT INTO statement_lines VALUES ('acme', 'imagen', 'may', 6, '', 'FINE')",
+		"a_match_has_a_request":                    "INSERT INTO statement_lines VALUES ('acme', 'imagen', 'may', 6, '', 'KNOWN', 'k5')",
+		"statement_cost_within_bounds":             "INSERT INTO statement_lines VALUES ('acme', 'imagen', 'may', 6, '', 'BAD', NULL, NULL, NULL, -1)",
+		"statement_lines_pkey":                     "INSERT INTO statement_lines VALUES ('acme', 'imagen', 'may', 5, '', 'BAD')",
+		"seen_at_least_once":                       "UPDATE exceptions SET last_seen_at = first_seen_at - interval '1 second'",
 	} {
 		_, err := w.db.Read().Exec(t.Context(), sql)
 		if got := postgres.Constraint(err); got != constraint {

@@ -10,7 +10,8 @@ import (
 
 // newHistory is a world in which much has happened: r1 completed at a charge, its cost put right by an operator; r2 failed with its cost
 // unknown; r3 is uncertain; r4 has no permit; r5 took a free attempt and was rejected; r6 resumed after a request that was not received;
-// r7 was accepted after its check; a job has cancelled r8, and would go on with an r9 that is not there.
+// r7 was accepted after its check; a job has cancelled r8, and would go on with an r9 that is not there; a statement of the
+// provider lists r5's request and one that nobody knows.
 func newHistory(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -72,6 +73,22 @@ func (w *world) play() {
 		Reservation: "r7", CheckKey: "c7", Observer: ledger.ByFrontend, Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeCancelled, Cause: "bored"},
 	})
 	w.runJob()
+	w.takeStatement()
+}
+
+// takeStatement is a statement that was imported.
+func (w *world) takeStatement() {
+	w.t.Helper()
+	for _, sql := range []string{
+		`INSERT INTO statements VALUES ($1, 'imagen', 'may', '2031-05-01', '2031-06-01', now(), 5, 2, 1, 0, 0, 0, 1, 0, 1, now(), now())`,
+		`INSERT INTO statement_lines VALUES ($1, 'imagen', 'may', 2, '', 'MATCHED', 'k5', NULL, 'r5', 12, 'USD', 12, NULL, NULL),
+			($1, 'imagen', 'may', 5, '', 'UNKNOWN_TO_US', 'k0', NULL, NULL, 1, 'USD', NULL, NULL, 'no request has this request_key')`,
+		`INSERT INTO statement_absences VALUES ($1, 'imagen', 'may', 'k3', NULL, 'r3', NULL, 'its cost is not known yet')`,
+	} {
+		if _, err := w.store.pool.Exec(w.t.Context(), sql, pgx.QueryExecModeExec, tenant); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 // jobHash is the hash of its manifest.

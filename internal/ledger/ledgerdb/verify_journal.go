@@ -81,7 +81,10 @@ var guardInvariants = []Invariant{
 			('entries', 'entries_are_only_added'),
 			('exceptions', 'exceptions_are_never_deleted'), ('exceptions', 'exception_identity_never_changes'), ('exceptions', 'resolution_is_for_ever'),
 			('jobs', 'jobs_are_never_deleted'), ('jobs', 'manifest_never_changes'), ('jobs', 'approval_and_progress_stand'),
-			('job_targets', 'job_targets_are_only_added'), ('job_audit', 'job_audit_is_only_added')
+			('job_targets', 'job_targets_are_only_added'), ('job_audit', 'job_audit_is_only_added'),
+			('statements', 'statements_are_never_deleted'), ('statements', 'statement_identity_never_changes'),
+			('statements', 'statement_checkpoint_only_grows'), ('statement_lines', 'statement_lines_are_only_added'),
+			('statement_absences', 'statement_absences_are_never_emptied')
 		) g (table_name, trigger_name)
 		LEFT JOIN pg_trigger t ON t.tgrelid = to_regclass(g.table_name) AND t.tgname = g.trigger_name
 		WHERE $1 <> ''`,
@@ -89,7 +92,8 @@ var guardInvariants = []Invariant{
 	{
 		"the_service_may_not_rewrite_history", "The service's role may not delete or truncate, nor change what was written for ever.", `
 		SELECT t.table_name || ' ' || p.privilege, 'no', CASE WHEN has_table_privilege('settlementd_service', t.table_name, p.privilege) THEN 'yes' ELSE 'no' END
-		FROM unnest('{tenants,accounts,providers,budgets,reservations,lines,entries,exceptions,jobs,job_targets,job_audit}'::text[]) t (table_name),
+		FROM unnest('{tenants,accounts,providers,budgets,reservations,lines,entries,exceptions,jobs,job_targets,job_audit,statements,statement_lines}'::text[])
+			t (table_name),
 			unnest('{DELETE,TRUNCATE,UPDATE}'::text[]) p (privilege)
 		WHERE $1 <> ''`,
 	},

@@ -157,6 +157,18 @@ var breaks = map[string]struct {
 		"DELETE FROM job_audit",
 		Finding{Where: "r8", Actual: "CANCELLED by j1 at revision 1"},
 	},
+	"a_statement_is_the_sum_of_its_lines": {
+		"UPDATE statement_lines SET verdict = 'BAD' WHERE line_number = 5",
+		Finding{
+			Where:    "imagen may",
+			Expected: "2 lines up to 5: 1 matched, 0 known, 0 repeated, 0 mismatched, 0 unknown, 1 bad",
+			Actual:   "2 lines up to 5: 1 matched, 0 known, 0 repeated, 0 mismatched, 1 unknown, 0 bad",
+		},
+	},
+	"what_a_statement_made_known_is_on_record": {
+		"UPDATE lines SET cost_micros = 13 WHERE request_key = 'k5'",
+		Finding{Where: "imagen may line 2", Expected: "12", Actual: "13 (+1)"},
+	},
 	"guards_are_on": {
 		"ALTER TABLE lines DISABLE TRIGGER knowledge_only_grows",
 		Finding{Where: "lines knowledge_only_grows", Expected: "on", Actual: "off"},

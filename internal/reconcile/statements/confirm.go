@@ -18,7 +18,7 @@ import (
 
 // confirmAtOnce is how many lines are with the ledger at a time: enough to share transactions, and few enough to leave the tenant's queue
 // to its customers.
-const confirmAtOnce = 128
+const confirmAtOnce = 256
 
 // verdict is the record of a line, or the fault for which it has none yet.
 type verdict struct {
