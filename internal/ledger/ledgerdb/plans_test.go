@@ -41,12 +41,15 @@ func (w *world) hotStatements(to int) []statement {
 	return append(found, w.writes(keys)...)
 }
 
-// reads are the statements that the sweep and a look at one reservation send.
-func reads() []statement {
+// reads are the statements that the sweep, a look at one reservation, and a page of a provider's statement send.
+func reads(to int) []statement {
+	keys := grownKeys(batchItems, to)
 	return []statement{
 		{dueSQL, []any{string(tenant), time.Time{}, "", batchItems}},
 		{"SELECT overdue_tenants($1)", []any{batchItems}},
 		{reservationSQL, []any{string(tenant), "r0"}},
+		{linesOfRequests, []any{string(tenant), sorted(keys.RequestKeys), sorted(keys.Tasks)}},
+		{linesOfPeriod, []any{string(tenant), "k5", batchItems, "p1", time.Time{}, time.Now().AddDate(1, 0, 0)}},
 	}
 }
 
@@ -173,7 +176,7 @@ func TestHotStatementsCostTheSameOnTenTimesTheRows(t *testing.T) {
 		w := newGrownWorld(t, rows)
 		w.db.Exec("ANALYZE")
 		found := cost{}
-		for pool, statements := range map[*pgxpool.Pool][]statement{w.db.Ledger(): w.hotStatements(rows), w.db.Read(): reads()} {
+		for pool, statements := range map[*pgxpool.Pool][]statement{w.db.Ledger(): w.hotStatements(rows), w.db.Read(): reads(rows)} {
 			for sql, e := range explain(t, connection(t, pool), statements) {
 				found[sql] = e.buffers
 			}
