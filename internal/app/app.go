@@ -6,7 +6,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"google.golang.org/grpc"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
@@ -14,7 +13,6 @@ import (
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/lane"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
-	"github.com/settlementd/settlementd/internal/postgres"
 	"github.com/settlementd/settlementd/internal/reconcile"
 	"github.com/settlementd/settlementd/internal/reconcile/jobs"
 	"github.com/settlementd/settlementd/internal/reconcile/jobs/jobdb"
@@ -30,31 +28,30 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	ledgerPool, readPool, err := c.pools(ctx)
+	pools, err := c.open(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil // told to stop before it served
 	case err != nil:
 		return err
 	}
-	defer ledgerPool.Close()
-	defer readPool.Close()
+	defer pools.close()
 
-	lanes := lane.New(ledgerdb.New(ledgerPool), lane.Config{
+	lanes := lane.New(ledgerdb.New(pools.ledger), lane.Config{
 		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Alone: c.Alone, Log: c.Log,
 	})
-	reader := ledgerdb.NewReader(readPool)
+	reader := ledgerdb.NewReader(pools.read)
 	reservations := reserve.New(lanes, reader, reserve.Config{DefaultTTL: c.DefaultTTL, MaxAge: c.MaxAge})
 
 	server, err := rpc.New(rpc.Config{
 		CallTimeout: c.CallTimeout, SlowCall: c.SlowCall, ShutdownTimeout: c.ShutdownTimeout,
 		MessageBytesMax: c.MessageBytesMax, Log: c.Log,
-	}, func(ctx context.Context) error { return postgres.Writable(ctx, readPool) }, func(s grpc.ServiceRegistrar) {
+	}, pools.writable, func(s grpc.ServiceRegistrar) {
 		settlementv1.RegisterReservationServiceServer(s, reservations)
 		settlementv1.RegisterSettlementServiceServer(s, settle.New(lanes))
 		settlementv1.RegisterReconciliationServiceServer(s, reconcile.New(lanes, reader))
-		settlementv1.RegisterReconciliationJobServiceServer(s, jobs.New(jobdb.New(ledgerPool, readPool), reader, c.jobs(ctx)))
-		settlementv1.RegisterStatementServiceServer(s, statements.New(lanes, reader, statementdb.New(ledgerPool, readPool), ctx.Done()))
+		settlementv1.RegisterReconciliationJobServiceServer(s, jobs.New(jobdb.New(pools.ledger, pools.read), reader, c.jobs(ctx)))
+		settlementv1.RegisterStatementServiceServer(s, statements.New(lanes, reader, statementdb.New(pools.ledger, pools.read), ctx.Done()))
 		settlementv1.RegisterAccountServiceServer(s, account.New(lanes, reader))
 	})
 	if err != nil {
@@ -81,22 +78,6 @@ func (c *Config) jobs(ctx context.Context) jobs.Config {
 		Limits:                ledger.Limits{Targets: c.JobTargetsMax, Chunk: c.JobChunkMax},
 		RequireSecondApprover: c.RequireSecondApprover, Stopping: ctx.Done(), Fault: c.Fault, Log: c.Log,
 	}
-}
-
-// pools opens the two pools: one for the ledger's transactions, one for everything that only reads.
-func (c *Config) pools(ctx context.Context) (ledgerPool, readPool *pgxpool.Pool, err error) {
-	base := postgres.Config{DSN: c.Database, Schema: c.Schema, ApplicationName: "settlementd", NoPreparedStatements: !c.Prepared}
-	hot := base
-	hot.Kind, hot.MaxConns = postgres.Ledger, c.PoolSize
-	if ledgerPool, err = postgres.Open(ctx, hot); err != nil {
-		return nil, nil, err
-	}
-	base.Kind, base.MaxConns = postgres.Read, c.ReadPoolSize
-	if readPool, err = postgres.Open(ctx, base); err != nil {
-		ledgerPool.Close()
-		return nil, nil, err
-	}
-	return ledgerPool, readPool, nil
 }
 
 // close lets transactions under way end.
