@@ -17,7 +17,7 @@ type Config struct {
 	ReadPoolSize int    `env:"SETTLEMENTD_READ_POOL_SIZE" default:"4" help:"Connections for reads, lists and the sweep's look-ups (1 to 1000)."`
 	Prepared     bool   `env:"SETTLEMENTD_PREPARED" default:"true" negatable:"" help:"Prepare statements. Turn it off behind a pooler that hands connections out per transaction and does not know prepared statements."`
 
-	BatchMax int `env:"SETTLEMENTD_BATCH_MAX" default:"256" help:"Calls that may share a transaction (1 to 10000)."`
+	BatchMax int `env:"SETTLEMENTD_BATCH_MAX" default:"256" help:"Calls that may share a transaction (1 to 1000)."`
 	QueueMax int `env:"SETTLEMENTD_QUEUE_MAX" default:"4096" help:"Calls of a tenant that may wait; more are answered RESOURCE_EXHAUSTED (1 to 1000000)."`
 
 	Alone bool `env:"SETTLEMENTD_ALONE" hidden:"" help:"Give every call a transaction of its own, to compare with."`
@@ -48,7 +48,7 @@ func (c *Config) Validate() error {
 	}{
 		{"pool-size", int64(c.PoolSize), 1, 1000},
 		{"read-pool-size", int64(c.ReadPoolSize), 1, 1000},
-		{"batch-max", int64(c.BatchMax), 1, 10_000},
+		{"batch-max", int64(c.BatchMax), 1, 1000},
 		{"queue-max", int64(c.QueueMax), 1, 1_000_000},
 		{"job-targets-max", int64(c.JobTargetsMax), 1, ledger.TargetsCeiling},
 		{"job-chunk-max", int64(c.JobChunkMax), 1, ledger.ChunkCeiling},

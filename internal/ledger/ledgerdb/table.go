@@ -116,7 +116,8 @@ func (c *column[R]) value() string {
 const firstArray = 3
 
 // rowsOfArrays are the rows u of a statement's arrays, one for each column. Each value is picked by its place: unnest would set up a store
-// for every array, which costs as much as dozens of rows. Finding a place among texts takes as long as it is far, so this is for hundreds.
+// for every array, which costs as much as dozens of rows. Finding a place among texts takes as long as it is far, so this is for hundreds;
+// of ten thousand rows it would take longer than a statement may.
 func rowsOfArrays[R any](columns []column[R]) string {
 	var values []string
 	for i, c := range columns {
