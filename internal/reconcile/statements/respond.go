@@ -32,9 +32,14 @@ func respondFinding(l *statementdb.Line, currency string) *settlementv1.Statemen
 	return m
 }
 
-// placeToken names a finding's place: lists page by a time and a text, and a line number is so many microseconds.
+// placeToken names a finding's place: lists page by a time and a text, and a line number is so many microseconds. Only what is no line has
+// its place by its key; the key of a line is whatever the provider wrote, and may be long.
 func placeToken(f *settlementv1.StatementFinding) string {
-	return wire.PageToken(time.UnixMicro(f.GetLineNumber()), "key "+f.GetRequestKey())
+	key := ""
+	if f.GetLineNumber() == 0 {
+		key = f.GetRequestKey()
+	}
+	return wire.PageToken(time.UnixMicro(f.GetLineNumber()), "key "+key)
 }
 
 func parsePlace(token string) (statementdb.Place, error) {

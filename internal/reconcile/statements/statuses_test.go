@@ -1,6 +1,7 @@
 package statements_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -67,11 +68,14 @@ func TestFindingsAreListedInPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.sent("a", "b", "c", "listed")
+	long := strings.Repeat("é", 200)
 	resp := w.imported(header(period(-time.Hour, time.Hour)),
-		line(1, "x", "1"), line(2, "listed", "1"), line(4, "y", "1"), line(5, "listed", "1"), line(6, "z", ""))
+		line(1, "x", "1"), line(2, "listed", "1"), line(4, "y", "1"), line(5, "listed", "1"), line(6, "z", ""), line(7, long, "1"),
+		line(math.MaxInt64, "last", "1"))
 	wantFindings(t, resp.GetFindings(), "0 UNKNOWN_TO_THEM a", "0 UNKNOWN_TO_THEM b", "0 UNKNOWN_TO_THEM c",
-		"1 UNKNOWN_TO_US x", "4 UNKNOWN_TO_US y", "5 REPEATED listed", "6 BAD z")
-	for size := int32(1); size <= 8; size++ {
+		"1 UNKNOWN_TO_US x", "4 UNKNOWN_TO_US y", "5 REPEATED listed", "6 BAD z", "7 BAD "+long,
+		"9223372036854775807 UNKNOWN_TO_US last")
+	for size := int32(1); size <= 10; size++ {
 		var found []*settlementv1.StatementFinding
 		req := &settlementv1.ListStatementFindingsRequest{TenantId: apptest.Tenant, ProviderId: apptest.Provider, StatementId: "june", PageSize: &size}
 		for {

@@ -56,7 +56,7 @@ type Place struct {
 
 const selectFindings = `(SELECT 0::bigint AS line_number, 'UNKNOWN_TO_THEM' AS verdict, request_key, provider_task_id, reservation_id,
 			NULL::bigint, NULL::text, recorded_micros, NULL::text, reason
-		FROM statement_absences WHERE ` + ofStatement + ` AND $4 = 0 AND request_key > $5 ORDER BY request_key LIMIT $6)
+		FROM statement_absences WHERE ` + ofStatement + ` AND $4::bigint = 0 AND request_key > $5 ORDER BY request_key LIMIT $6)
 	UNION ALL
 	(SELECT line_number, verdict, request_key, provider_task_id, reservation_id, cost_micros, currency, recorded_micros, exception_id, reason
 		FROM statement_lines WHERE ` + ofStatement + ` AND line_number > $4 AND verdict <> ALL ('{MATCHED,KNOWN}') ORDER BY line_number LIMIT $6)
