@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,31 @@ func TestREADMEListsEverySetting(t *testing.T) {
 	}
 	if err := os.WriteFile(readme, []byte(before+settingsBegin+want+settingsEnd+after), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestREADMECommandsAreUnderstood parses the README's commands of reconcile as the program would.
+func TestREADMECommandsAreUnderstood(t *testing.T) {
+	withoutSettings(t)
+	t.Setenv("SETTLEMENTD_TENANT", "demo")
+	t.Setenv("SETTLEMENTD_OPERATOR", "anna")
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^bin/settlementd (reconcile [^#\n]*)`).FindAllStringSubmatch(string(text), -1)
+	for _, command := range commands {
+		var args []string
+		for _, arg := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(command[1], -1) {
+			args = append(args, strings.Trim(arg, `"`))
+		}
+		var c cli
+		if _, err := c.parse(args); err != nil {
+			t.Errorf("%s: %v", command[1], err)
+		}
+	}
+	if len(commands) < 9 {
+		t.Errorf("only %d commands", len(commands))
 	}
 }
 
