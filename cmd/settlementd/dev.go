@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/app"
@@ -55,21 +57,14 @@ func setUpDemoTenant(ctx context.Context, address string) error {
 	if _, err := accounts.PutTenant(ctx, &settlementv1.PutTenantRequest{TenantId: devTenant}, grpc.WaitForReady(true)); err != nil {
 		return fmt.Errorf("demo tenant: %w", err)
 	}
-	if _, err := accounts.GetAccount(ctx, &settlementv1.GetAccountRequest{TenantId: devTenant, AccountId: devAccount}); err == nil {
-		return nil
+	_, err = accounts.GetAccount(ctx, &settlementv1.GetAccountRequest{TenantId: devTenant, AccountId: devAccount})
+	if status.Code(err) == codes.NotFound { // the account comes last of what a developer may have changed since
+		err = putDemoSettings(ctx, accounts)
 	}
-	_, err = accounts.PutProvider(ctx, &settlementv1.PutProviderRequest{
-		TenantId: devTenant, ProviderId: devProvider, Currency: "USD", Enabled: true, MaxInFlight: 100,
-		NotReceivedAfterSeconds: 60, IdempotencyKeySeconds: 3600,
-		BudgetPeriod: settlementv1.BudgetPeriod_BUDGET_PERIOD_MONTH, TimeZone: "UTC", BudgetLimitMicros: 100_000_000,
-	})
-	if err != nil {
-		return fmt.Errorf("demo provider: %w", err)
-	}
-	_, err = accounts.PutAccount(ctx, &settlementv1.PutAccountRequest{TenantId: devTenant, AccountId: devAccount, SlotLimit: 10})
 	if err != nil {
 		return fmt.Errorf("demo account: %w", err)
 	}
+	// Grants are made once, however often they are asked for.
 	_, err = accounts.GrantCredits(ctx, &settlementv1.GrantCreditsRequest{TenantId: devTenant, AccountId: devAccount, GrantId: "welcome", Credits: 1000})
 	if err != nil {
 		return fmt.Errorf("demo grant: %w", err)
@@ -79,6 +74,19 @@ func setUpDemoTenant(ctx context.Context, address string) error {
 		return fmt.Errorf("demo grant: %w", err)
 	}
 	return nil
+}
+
+func putDemoSettings(ctx context.Context, accounts settlementv1.AccountServiceClient) error {
+	_, err := accounts.PutProvider(ctx, &settlementv1.PutProviderRequest{
+		TenantId: devTenant, ProviderId: devProvider, Currency: "USD", Enabled: true, MaxInFlight: 100,
+		NotReceivedAfterSeconds: 60, IdempotencyKeySeconds: 3600,
+		BudgetPeriod: settlementv1.BudgetPeriod_BUDGET_PERIOD_MONTH, TimeZone: "UTC", BudgetLimitMicros: 100_000_000,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = accounts.PutAccount(ctx, &settlementv1.PutAccountRequest{TenantId: devTenant, AccountId: devAccount, SlotLimit: 10})
+	return err
 }
 
 // defaultDataDir is where dev keeps its data when nobody says.
