@@ -19,6 +19,7 @@ setup: ## installs PostgreSQL and a C compiler where they are missing
 
 lint: ## Go and proto rules, and that the API stays compatible
 	$(tools) golangci-lint run ./...
+	go vet -tags=faults ./cmd/...
 	$(tools) buf lint
 	$(MAKE) breaking
 
