@@ -33,7 +33,7 @@ func TestVersionAndHelpEndWell(t *testing.T) {
 		if status != 0 || !strings.Contains(stdout, of.want) || stderr != "" {
 			t.Errorf("%v: status %d, %q\n%s", of.args, status, stderr, stdout)
 		}
-		for _, hidden := range []string{"demo-worker", "plant-failure"} {
+		for _, hidden := range []string{"demo-worker", "demo-drainer", "plant-failure"} {
 			if strings.Contains(stdout, hidden) {
 				t.Errorf("%v shows %s", of.args, hidden)
 			}

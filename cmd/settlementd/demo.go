@@ -77,7 +77,7 @@ func (d *demoCmd) play(ctx context.Context, at place, provider *fakeprovider.Ser
 		return err
 	}
 	results, err := demo.Play(ctx, demo.Config{
-		Service: at.address, Database: pool, Provider: provider, Program: []string{program, "demo-worker"},
+		Service: at.address, Database: pool, Provider: provider, Program: []string{program, "demo-worker"}, Drainer: []string{program, "demo-drainer"},
 		Progress: os.Stdout, PlantFailure: d.PlantFailure,
 	})
 	if err != nil {

@@ -31,6 +31,7 @@ type cli struct {
 	Demo         demoCmd         `cmd:"" help:"Play every outcome on a temporary PostgreSQL with a fake provider, and show what became of the holds."`
 	Fakeprovider fakeproviderCmd `cmd:"" name:"fakeprovider" help:"Run a generation provider and content checker that cost nothing, for tests."`
 	DemoWorker   demoWorkerCmd   `cmd:"" hidden:""`
+	DemoDrainer  demoDrainerCmd  `cmd:"" hidden:""`
 }
 
 func main() {

@@ -73,6 +73,10 @@ func TestWhatIsWantedIsWhole(t *testing.T) {
 	if ended.CreditsAvailable != creditsGranted || ended.CreditsHeld != 0 || ended.SlotsInUse != 0 || ended.BudgetHeld != budgetTaken {
 		t.Errorf("ended: %+v", ended)
 	}
+	many := want{fleet: 12, budgetHeld: true}.ended()
+	if many.CreditsAvailable+many.CreditsHeld != creditsGranted+fleetCredits || many.CreditsHeld != creditsTaken || many.BudgetHeld != 13*budgetTaken {
+		t.Errorf("a fleet: %+v", many)
+	}
 	free := want{freeAttempt: true, captured: 1}
 	if h := free.ended(); h.AttemptsAvailable != 0 || h.CreditsAvailable != creditsGranted || h.Credit != "CAPTURED" {
 		t.Errorf("a free attempt: %+v", h)
@@ -98,9 +102,16 @@ func TestTheTableShowsWhatFailed(t *testing.T) {
 	defer text.EnableColors()
 	got := Table([]Result{
 		{Name: "good", Title: "a good one", Holds: want{outcome: "GIVEN_UP", output: "WITHHELD", captured: 4, spent: 1_230_000}.ended(), Posts: 1},
+		{Name: "many", Title: "many", Holds: want{outcome: "GIVEN_UP", output: "NONE", budgetHeld: true, fleet: 12}.ended(), Fleet: 12, Posts: 1},
 		{Name: "bad", Title: "a bad one", Err: errors.New("it went wrong")},
 	})
-	for _, want := range []string{"✓ a good one given up 4 of 10 captured released", "1.23 1 withheld", "✗ a bad one  unknown", "✗ a bad one (bad): it went wrong"} {
+	for _, want := range []string{
+		"✓ a good one given up 4 of 10 captured released",
+		"1.23 1 withheld",
+		"✓ many given up ×12 10 returned released 2.60 0.00 1 none",
+		"✗ a bad one  unknown",
+		"✗ a bad one (bad): it went wrong",
+	} {
 		squeezed := strings.Join(strings.Fields(want), " ")
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), squeezed) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -27,6 +27,7 @@ type Config struct {
 	Database *pgxpool.Pool        // its database, to read the holds behind its back
 	Provider *fakeprovider.Server // the provider and checker
 	Program  []string             // a command that calls RunWorker with the flags of WorkerOptions
+	Drainer  []string             // a command that calls RunDrainer with the flags of DrainerOptions
 	Progress io.Writer            // a line for every scenario that has ended
 	// PlantFailure names a scenario whose account is moved behind the ledger's back while it is read, or is PlantInLedger. Only for tests
 	// of the demo itself.
@@ -41,6 +42,7 @@ type Result struct {
 	Name  string // short and unique
 	Title string
 	Holds Holds
+	Fleet int   // jobs that ended as the holds show; 0 where there is but one
 	Posts int64 // generations that the provider accepted and billed
 	Took  time.Duration
 	Err   error // why it failed
@@ -96,7 +98,7 @@ func (s *stage) play(ctx context.Context, sc scenario) Result {
 	j := s.newJob(sc)
 	defer j.close()
 	err := j.run(ctx)
-	r := Result{Name: sc.name, Title: sc.title, Took: time.Since(began)}
+	r := Result{Name: sc.name, Title: sc.title, Fleet: sc.want.fleet, Took: time.Since(began)}
 	if s.config.PlantFailure == sc.name && err == nil {
 		err = s.moveCredits(ctx, sc.name, 1)
 	}

@@ -22,36 +22,39 @@ type process struct {
 // started runs a worker for an attempt and returns when it has come to the point and waits there.
 func started(label string, at Halt) step {
 	return func(ctx context.Context, j *job) error {
-		program := j.stage.config.Program
-		args := slices.Concat(program[1:], WorkerOptions{
+		return j.launch(ctx, j.stage.config.Program, WorkerOptions{
 			Service: j.stage.config.Service, Provider: j.stage.config.Provider.URL(),
 			Reservation: j.reservation, Key: j.generation(label), Halt: at,
-		}.arguments())
-		cmd := exec.CommandContext(ctx, program[0], args...)
-		// In a group of its own, the kernel wakes and ends a worker that is frozen when the demo is killed.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		said := &strings.Builder{}
-		cmd.Stderr = said
-		p := &process{cmd: cmd}
-		var err error
-		if p.input, err = cmd.StdinPipe(); err != nil {
-			return fmt.Errorf("start a worker: %w", err)
-		}
-		output, err := cmd.StdoutPipe()
-		if err != nil {
-			return fmt.Errorf("start a worker: %w", err)
-		}
-		p.lines = bufio.NewScanner(output)
-		if err := cmd.Start(); err != nil {
-			return fmt.Errorf("start a worker: %w", err)
-		}
-		j.process = p
-		if err := p.expect(string(at)); err != nil {
-			p.end()
-			return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
-		}
-		return nil
+		}.arguments(), string(at))
 	}
+}
+
+// launch runs a program and returns when it has said a line.
+func (j *job) launch(ctx context.Context, program, arguments []string, want string) error {
+	cmd := exec.CommandContext(ctx, program[0], slices.Concat(program[1:], arguments)...)
+	// In a group of its own, the kernel wakes and ends a worker that is frozen when the demo is killed.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	said := &strings.Builder{}
+	cmd.Stderr = said
+	p := &process{cmd: cmd}
+	var err error
+	if p.input, err = cmd.StdinPipe(); err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	p.lines = bufio.NewScanner(output)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	j.process = p
+	if err := p.expect(want); err != nil {
+		p.end()
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	return nil
 }
 
 // expect reads the line that the worker must say next.

@@ -23,7 +23,8 @@ func scenarios() []scenario {
 	all = append(all, unchecked()...)
 	all = append(all, endings()...)
 	all = append(all, uncertainties()...)
-	return append(all, crashes()...)
+	all = append(all, crashes()...)
+	return append(all, fleets()...)
 }
 
 func completions() []scenario {

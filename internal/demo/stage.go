@@ -33,7 +33,8 @@ const (
 	hangTimeout   = 300 * time.Millisecond // for one that a scenario knows will never come
 )
 
-// retries has a call sent again where nothing is known of the first one: every call is safe to repeat with the same ids.
+// retries has a call sent again where nothing is known of the first one: every call is safe to repeat with the same ids,
+// and a drain goes on where it stopped.
 const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.05s", "maxBackoff": "1s",
 	"backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE", "ABORTED", "RESOURCE_EXHAUSTED"]}}]}`
 
@@ -44,6 +45,7 @@ type clients struct {
 	reservations settlementv1.ReservationServiceClient
 	settlements  settlementv1.SettlementServiceClient
 	evidence     settlementv1.ReconciliationServiceClient
+	jobs         settlementv1.ReconciliationJobServiceClient
 }
 
 func dial(address string) (*clients, error) {
@@ -57,6 +59,7 @@ func dial(address string) (*clients, error) {
 		reservations: settlementv1.NewReservationServiceClient(conn),
 		settlements:  settlementv1.NewSettlementServiceClient(conn),
 		evidence:     settlementv1.NewReconciliationServiceClient(conn),
+		jobs:         settlementv1.NewReconciliationJobServiceClient(conn),
 	}, nil
 }
 

@@ -29,7 +29,7 @@ func Table(results []Result) string {
 			continue
 		}
 		t.AppendRow(table.Row{
-			mark(r.Err == nil), r.Title, plain(h.Outcome), h.credit(), plain(h.Slot),
+			mark(r.Err == nil), r.Title, r.outcome(), h.credit(), plain(h.Slot),
 			dollars(h.BudgetHeld), dollars(h.BudgetSpent), r.Posts, plain(h.Output),
 		})
 	}
@@ -53,6 +53,14 @@ func mark(good bool) string {
 
 // plain is a word of the API for people.
 func plain(word string) string { return strings.ToLower(strings.ReplaceAll(word, "_", " ")) }
+
+// outcome is how the job ended, or each of a fleet.
+func (r Result) outcome() string {
+	if r.Fleet > 0 {
+		return fmt.Sprintf("%s ×%d", plain(r.Holds.Outcome), r.Fleet)
+	}
+	return plain(r.Holds.Outcome)
+}
 
 // credit is what became of the credit hold.
 func (h Holds) credit() string {

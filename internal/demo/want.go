@@ -5,6 +5,7 @@ type want struct {
 	state, outcome string
 	freeAttempt    bool  // paid by the free attempt, not by credits
 	captured       int64 // of what was taken; the rest goes back
+	fleet          int   // jobs that end so, beside one that goes on; 0 where there is but one job
 	budgetHeld     bool  // a cost is unknown, so the budget hold stays whole
 	spent          int64
 	output         string
@@ -27,6 +28,10 @@ func (w want) ended() Holds {
 	h.Slot, h.Budget, h.BudgetSpent = "RELEASED", "ENDED", w.spent
 	if w.budgetHeld {
 		h.Budget, h.BudgetHeld = "HELD", budgetTaken
+	}
+	if w.fleet > 0 {
+		h.CreditsAvailable, h.CreditsHeld = h.CreditsAvailable+fleetCredits-creditsTaken, creditsTaken
+		h.SlotsInUse, h.InFlight, h.BudgetHeld = 1, 1, int64(w.fleet+1)*budgetTaken
 	}
 	return h
 }
