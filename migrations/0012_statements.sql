@@ -75,8 +75,9 @@ CREATE TABLE statement_lines (
     CONSTRAINT statement_cost_within_bounds CHECK (cost_micros BETWEEN 0 AND 1000000000000000)
 );
 
--- Which requests a statement lists, and which of its lines did not simply match.
-CREATE INDEX statement_lines_by_request ON statement_lines (tenant_id, provider_id, statement_id, request_key) WHERE reservation_id IS NOT NULL;
+-- Which statements list a request (it does not begin like the primary key, so that a planner without statistics cannot take one for the
+-- other), and which lines of a statement did not simply match.
+CREATE INDEX statement_lines_by_request ON statement_lines (tenant_id, request_key) WHERE reservation_id IS NOT NULL;
 CREATE INDEX statement_lines_to_look_at ON statement_lines (tenant_id, provider_id, statement_id, line_number)
     WHERE verdict <> ALL ('{MATCHED,KNOWN}');
 

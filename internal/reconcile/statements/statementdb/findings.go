@@ -15,10 +15,9 @@ const (
 
 	insertAbsences = `INSERT INTO statement_absences (tenant_id, provider_id, statement_id, request_key, provider_task_id, reservation_id,
 			recorded_micros, reason)
-		SELECT $1, $2, $3, u.* FROM unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[])
-			u (request_key, provider_task_id, reservation_id, recorded_micros, reason)
-		WHERE NOT EXISTS (SELECT FROM statement_lines l WHERE l.tenant_id = $1 AND l.provider_id = $2 AND l.statement_id = $3
-			AND l.reservation_id IS NOT NULL AND l.request_key = u.request_key)`
+		SELECT $1, $2, $3, k.key, k.provider_task_id, k.reservation_id, k.recorded_micros, k.reason
+		FROM unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[]) k (key, provider_task_id, reservation_id, recorded_micros, reason)
+		LEFT JOIN LATERAL (SELECT true AS listed FROM (` + lineOfRequest + `) l) t ON true WHERE t.listed IS NULL`
 
 	completeStatement = `UPDATE statements SET completed_at = coalesce(completed_at, settlement_now()), unknown_to_them =
 			(SELECT count(*) FROM statement_absences WHERE ` + ofStatement + `)

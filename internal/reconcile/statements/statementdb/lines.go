@@ -139,10 +139,20 @@ func optional[S ~string](s *S) *string {
 	return new(string(*s))
 }
 
+// Each line and each request is looked up by itself: given a list to compare with, a planner that believes the table to be small, as it does
+// of one that was empty a minute ago, reads all lines of the statement.
 const (
 	selectCheckpoint = "SELECT lines_through FROM statements WHERE " + ofStatement
-	selectHashes     = "SELECT line_number, content_hash FROM statement_lines WHERE " + ofStatement + " AND line_number = ANY ($4::bigint[])"
-	selectListed     = "SELECT request_key FROM statement_lines WHERE " + ofStatement + " AND reservation_id IS NOT NULL AND request_key = ANY ($4::text[])"
+
+	selectHashes = `SELECT t.line_number, t.content_hash FROM unnest($4::bigint[]) k (number)
+		CROSS JOIN LATERAL (SELECT line_number, content_hash FROM statement_lines WHERE ` + ofStatement + ` AND line_number = k.number OFFSET 0) t`
+
+	selectListed = `SELECT k.key FROM unnest($4::text[]) k (key) CROSS JOIN LATERAL (` + lineOfRequest + `) t`
+
+	// lineOfRequest is a line of the statement that is about the request k.key. The names of provider and statement are compared in a way
+	// that leads to no index, so that the one of requests is left.
+	lineOfRequest = `SELECT FROM statement_lines WHERE tenant_id = $1 AND request_key = k.key AND reservation_id IS NOT NULL
+		AND provider_id IS NOT DISTINCT FROM $2 AND statement_id IS NOT DISTINCT FROM $3 LIMIT 1`
 )
 
 // Taken returns a statement's checkpoint, and the contents of those of the numbered lines that were taken already.

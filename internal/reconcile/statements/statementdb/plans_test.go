@@ -3,9 +3,14 @@ package statementdb
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/settlementd/settlementd/internal/ledger"
@@ -21,20 +26,32 @@ var id = ID{Tenant: "acme", Provider: "studio", Statement: "may"}
 func newGrown(t *testing.T, lines int) *postgrestest.DB {
 	t.Helper()
 	db := postgrestest.New(t)
-	for _, sql := range []string{
-		`INSERT INTO tenants VALUES ('acme', now())`,
-		`INSERT INTO providers VALUES ('acme', 'studio', 'USD', 0, 0, 0, true, 30, 60, 0, false, false, NULL, 'NONE', '', 0, now())`,
-		fmt.Sprintf(`INSERT INTO statements SELECT 'acme', 'studio', 'may', now(), now() + interval '1 day', now(), %d, %[1]d, %[1]d - f, 0, 0, 0, f, 0, 0, now(), NULL
-			FROM (SELECT %[1]d / 10 AS f) x`, lines),
-		fmt.Sprintf(`INSERT INTO statement_lines
-			SELECT 'acme', 'studio', 'may', i, sha256(i::text::bytea), CASE WHEN i %% 10 = 0 THEN 'UNKNOWN_TO_US' ELSE 'MATCHED' END, 'k' || i, NULL,
-				CASE WHEN i %% 10 <> 0 THEN 'r' || i END, 7, 'USD', 7, NULL, NULL FROM generate_series(1, %d) i`, lines),
-		fmt.Sprintf(`INSERT INTO statement_absences SELECT 'acme', 'studio', 'may', 'z' || i, NULL, 'r' || i, NULL, 'x' FROM generate_series(1, %d) i`, lines/10),
-		"ANALYZE",
-	} {
+	run(db, append(seed, grown(0, lines)...))
+	db.Exec("ANALYZE")
+	return db
+}
+
+func run(db *postgrestest.DB, statements []string) {
+	for _, sql := range statements {
 		db.Exec(sql)
 	}
-	return db
+}
+
+var seed = []string{
+	`INSERT INTO tenants VALUES ('acme', now())`,
+	`INSERT INTO providers VALUES ('acme', 'studio', 'USD', 0, 0, 0, true, 30, 60, 0, false, false, NULL, 'NONE', '', 0, now())`,
+	`INSERT INTO statements VALUES ('acme', 'studio', 'may', now(), now() + interval '1 day', now(), 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), NULL)`,
+}
+
+// grown are the statements that make it grow to so many lines.
+func grown(from, lines int) []string {
+	return []string{
+		fmt.Sprintf("UPDATE statements SET lines_through = %d, lines = %[1]d, matched = %[1]d - %[1]d / 10, unknown_to_us = %[1]d / 10", lines),
+		fmt.Sprintf(`INSERT INTO statement_lines
+			SELECT 'acme', 'studio', 'may', i, sha256(i::text::bytea), CASE WHEN i %% 10 = 0 THEN 'UNKNOWN_TO_US' ELSE 'MATCHED' END, 'k' || i, NULL,
+				CASE WHEN i %% 10 <> 0 THEN 'r' || i END, 7, 'USD', 7, NULL, NULL FROM generate_series(%d, %d) i`, from+1, lines),
+		fmt.Sprintf(`INSERT INTO statement_absences SELECT 'acme', 'studio', 'may', 'z' || i, NULL, 'r' || i, NULL, 'x' FROM generate_series(%d, %d) i`, from/10+1, lines/10),
+	}
 }
 
 // statement is SQL with arguments of a page.
@@ -73,9 +90,14 @@ func TestAPageCostsTheSameInALargeStatement(t *testing.T) {
 	measure := func(lines int) map[string]int {
 		db := newGrown(t, lines)
 		hot, lists := ofPage(lines)
-		found := buffers(t, db.Ledger(), hot)
-		for name, n := range buffers(t, db.Read(), lists) {
-			found[name] = n
+		found := map[string]int{}
+		for pool, statements := range map[*pgxpool.Pool][]statement{db.Ledger(): hot, db.Read(): lists} {
+			conn, err := pool.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(found, buffers(t, conn.Conn(), statements))
+			conn.Release()
 		}
 		return found
 	}
@@ -88,10 +110,42 @@ func TestAPageCostsTheSameInALargeStatement(t *testing.T) {
 	}
 }
 
-// buffers explains statements and returns what each of them touches. None may read a table from its beginning to its end.
-func buffers(t *testing.T, pool *pgxpool.Pool, statements []statement) map[string]int {
+// A plan that was made for an empty or a small table is kept while the table grows.
+func TestPlansHoldWhileAStatementGrows(t *testing.T) {
+	t.Parallel()
+	for name, analysed := range map[string]bool{"never analysed": false, "analysed when empty": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := postgrestest.New(t)
+			run(db, seed)
+			if analysed {
+				db.Exec("ANALYZE")
+			}
+			conn, err := db.Ledger().Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(conn.Release)
+			const large = 20_000
+			hot, _ := ofPage(large)
+			before := 0
+			for _, lines := range []int{0, 2 * pageLines, large} {
+				run(db, grown(before, lines))
+				before = lines
+				for name, n := range buffers(t, conn.Conn(), hot) {
+					if n > buffersMax*pageLines {
+						t.Errorf("%s: %d buffers when there are %d lines", name, n, lines)
+					}
+				}
+			}
+		})
+	}
+}
+
+// buffers explains prepared statements and returns what each of them touches. None may read a table from its beginning to its end.
+func buffers(t *testing.T, conn *pgx.Conn, statements []statement) map[string]int {
 	t.Helper()
-	tx, err := pool.Begin(t.Context())
+	tx, err := conn.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +153,7 @@ func buffers(t *testing.T, pool *pgxpool.Pool, statements []statement) map[strin
 	found := map[string]int{}
 	for _, s := range statements {
 		var text string
-		if err := tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.sql, s.args...).Scan(&text); err != nil {
+		if err := tx.QueryRow(t.Context(), explained(t, conn, s), pgx.QueryExecModeSimpleProtocol).Scan(&text); err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
 		var plans []struct {
@@ -112,6 +166,11 @@ func buffers(t *testing.T, pool *pgxpool.Pool, statements []statement) map[strin
 			t.Fatal(err)
 		}
 		found[s.name] = plans[0].Plan.Hit + plans[0].Plan.Read
+		for _, removed := range filtered.FindAllStringSubmatch(text, -1) {
+			if n, _ := strconv.Atoi(removed[1]); n > pageLines {
+				t.Errorf("%s reads %d rows for nothing:\n%s", s.name, n, text)
+			}
+		}
 		for _, table := range []string{"statement_lines", "statement_absences"} {
 			if strings.Contains(text, `"Seq Scan"`) && strings.Contains(text, `"Relation Name": "`+table+`"`) {
 				t.Errorf("%s reads all of %s:\n%s", s.name, table, text)
@@ -119,4 +178,28 @@ func buffers(t *testing.T, pool *pgxpool.Pool, statements []statement) map[strin
 		}
 	}
 	return found
+}
+
+var filtered = regexp.MustCompile(`"Rows Removed by (?:Filter|Join Filter)": (\d+)`)
+
+// explained is the statement that explains a prepared one with its arguments written out.
+func explained(t *testing.T, conn *pgx.Conn, s statement) string {
+	t.Helper()
+	prepared, err := conn.Prepare(t.Context(), s.sql, s.sql)
+	if err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	literals := make([]string, len(s.args))
+	for i, arg := range s.args {
+		text, err := conn.TypeMap().Encode(prepared.ParamOIDs[i], pgtype.TextFormatCode, arg, nil)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", s.name, err)
+		case text == nil:
+			literals[i] = "NULL"
+		default:
+			literals[i] = "'" + strings.ReplaceAll(string(text), "'", "''") + "'"
+		}
+	}
+	return fmt.Sprintf("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE %s (%s)", pgx.Identifier{prepared.Name}.Sanitize(), strings.Join(literals, ", "))
 }
