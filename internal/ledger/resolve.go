@@ -4,6 +4,7 @@ package ledger
 type Resolve struct {
 	Exception   ExceptionID
 	Reservation ReservationID // of the exception, looked up before
+	Key         RequestKey    // likewise
 	As          Resolution
 	Reason      string
 }
@@ -18,7 +19,9 @@ type ResolveAnswer struct {
 
 // Keys names the rows that the call needs.
 func (in *Resolve) Keys() Keys {
-	return Keys{Reservations: []ReservationID{in.Reservation}, Exceptions: []ExceptionID{in.Exception}}
+	return Keys{
+		Reservations: []ReservationID{in.Reservation}, RequestKeys: []RequestKey{in.Key}, Exceptions: []ExceptionID{in.Exception},
+	}
 }
 
 // Resolve dismisses an exception, or applies it: the cost that it states is made true by an adjusting entry, and the budget's spent moves
@@ -38,7 +41,7 @@ func (b *Book) Resolve(in Resolve) (ResolveAnswer, error) {
 		answer.Replayed = true
 	case e.Resolution != ExceptionOpen:
 		answer.Refused = AlreadyResolved
-	case in.As == ExceptionApplied && (e.Cost == nil || e.Cost.Currency != c.r.Asked.Currency):
+	case in.As == ExceptionApplied && !c.applicable(e):
 		answer.Refused = NothingToApply
 	default:
 		e.Resolution, e.ResolutionReason, e.ResolvedAt = in.As, in.Reason, b.Now
@@ -54,17 +57,24 @@ func (b *Book) Resolve(in Resolve) (ResolveAnswer, error) {
 	return answer, nil
 }
 
-// adjust makes the exception's cost true. Where its line has no cost on record yet, that is the cost; where the exception names no line,
-// all of it is the adjustment.
+// applicable tells whether an exception states a cost that this reservation's budget can carry. The cost of a request that another
+// reservation has sent is on record there.
+func (c *change) applicable(e *Exception) bool {
+	if e.Cost == nil || e.Cost.Currency != c.r.Asked.Currency || e.RequestKey == "" {
+		return false
+	}
+	l := c.b.lines.get(e.RequestKey)
+	return l == nil || l.Reservation == c.r.ID
+}
+
+// adjust makes the exception's cost true: it is the cost of its line where none is on record yet, and else the difference moves. An attempt
+// that the ledger does not know is journaled as one that has ended: however many facts speak of it, its charge is spent once.
 func (c *change) adjust(e *Exception) {
 	c.detail.Exception, c.detail.Reason, c.detail.RequestKey = e.ID, e.ResolutionReason, e.RequestKey
-	l := c.b.lines.get(e.RequestKey)
-	if l == nil || l.Reservation != c.r.ID {
-		c.spend(e.Cost.Micros)
-		c.happened(EventAdjusted)
-		return
+	d := c.b.lines.draft(e.RequestKey)
+	if d == nil {
+		d = c.addLine(Line{Key: e.RequestKey, Kind: Generation, Knowledge: LineFailed, UncertainCause: "UNKNOWN_TO_THE_LEDGER"})
 	}
-	d := c.b.lines.draft(l.Key)
 	if d.Cost == nil {
 		c.recordCost(d, *e.Cost)
 		return

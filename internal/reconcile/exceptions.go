@@ -53,7 +53,7 @@ func (s *Server) ResolveException(ctx context.Context, req *settlementv1.Resolve
 	if err != nil {
 		return nil, err
 	}
-	in.Reservation = e.Reservation
+	in.Reservation, in.Key = e.Reservation, e.RequestKey
 	a, err := lane.Do(ctx, s.lanes, tenant, in.Keys(), func(b *ledger.Book) (ledger.ResolveAnswer, error) { return b.Resolve(in) })
 	if err != nil {
 		return nil, err
