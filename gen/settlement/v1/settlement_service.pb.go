@@ -634,7 +634,7 @@ func (x *CancelledOutcome) GetReason() string {
 }
 
 // SettleResponse tells what became of the outcome. Of several refusals the first in this order is answered: UNKNOWN_ATTEMPT, TASK_MISMATCH,
-// NOT_THE_PERMIT_HOLDER, then on an ended reservation REPLAYED or SUPERSEDED, then STALE_ATTEMPT, CONFLICTING_FACT, OUTPUT_CHECK_REQUIRED,
+// then on an ended reservation REPLAYED or SUPERSEDED, then NOT_THE_PERMIT_HOLDER, STALE_ATTEMPT, CONFLICTING_FACT, OUTPUT_CHECK_REQUIRED,
 // CHARGE_EXCEEDS_HOLD, CHARGE_NOT_APPLICABLE. A cost in conflict with the one on record, or in another currency, stops no outcome: it is an
 // exception beside the outcome's own disposition.
 type SettleResponse struct {
