@@ -12,24 +12,19 @@ import (
 	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
 )
 
-// TestReconcileAnImportThatIsKilledGoesOn kills the importer in the middle of its file, twice: each line counts once in the end.
-func TestReconcileAnImportThatIsKilledGoesOn(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	const lines = 3000                                         // in pages of 500
-	stops := []struct{ line, key int }{{1400, 38}, {2400, 39}} // lines whose requests somebody holds
-	for i := range 40 {
-		d.Granted(t, fmt.Sprintf("r-%d", i), fmt.Sprintf("k%d", i), func(r *settlementv1.ReserveRequest) { r.Funding = credits(1) })
-	}
-	d.completed("conflict", 100)
+// held are lines of interruptedFile whose requests somebody holds while the importer comes to them.
+var held = []struct{ line, key int }{{1400, 38}, {2400, 39}}
+
+// interruptedFile has 3000 lines in pages of 500: 40 make a cost known, 28 contradict one, and nobody knows the others.
+func interruptedFile() string {
 	var b strings.Builder
 	b.WriteString("request_key,cost,currency\n")
-	for i := range lines {
+	for i := range 3000 {
 		switch {
-		case i == stops[0].line:
-			fmt.Fprintf(&b, "k%d,0.5,USD\n", stops[0].key)
-		case i == stops[1].line:
-			fmt.Fprintf(&b, "k%d,0.5,USD\n", stops[1].key)
+		case i == held[0].line:
+			fmt.Fprintf(&b, "k%d,0.5,USD\n", held[0].key)
+		case i == held[1].line:
+			fmt.Fprintf(&b, "k%d,0.5,USD\n", held[1].key)
 		case i%100 == 0:
 			b.WriteString("conflict,0.0002,USD\n")
 		case i%80 == 7:
@@ -38,26 +33,22 @@ func TestReconcileAnImportThatIsKilledGoesOn(t *testing.T) {
 			fmt.Fprintf(&b, "nobody's-%d,1,USD\n", i)
 		}
 	}
-	d.file("usage.csv", b.String())
+	return b.String()
+}
+
+// TestReconcileAnImportThatIsKilledGoesOn kills the importer in the middle of its file, twice: each line counts once in the end.
+func TestReconcileAnImportThatIsKilledGoesOn(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for i := range 40 {
+		d.Granted(t, fmt.Sprintf("r-%d", i), fmt.Sprintf("k%d", i), func(r *settlementv1.ReserveRequest) { r.Funding = credits(1) })
+	}
+	d.completed("conflict", 100)
+	d.file("usage.csv", interruptedFile())
 	env := []string{"SETTLEMENTD_SERVER=" + d.Address, "SETTLEMENTD_TENANT=" + apptest.Tenant}
 	importing := []string{"reconcile", "import", "--provider=studio", "--file=" + d.dir + "/usage.csv", "--output=json"}
-	for _, stop := range stops {
-		held, err := d.DB.Owner().Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := held.Exec(t.Context(), "SELECT FROM reservations WHERE reservation_id = $1 FOR UPDATE", fmt.Sprintf("r-%d", stop.key)); err != nil {
-			t.Fatal(err)
-		}
-		p := start(t, env, importing...)
-		d.until("the import waits in the middle of the file",
-			"SELECT coalesce(max(lines_through), 0) > $1 AND EXISTS (SELECT FROM pg_locks WHERE NOT granted) FROM statements", stop.line-500)
-		if status := p.stop(syscall.SIGKILL); status != -1 || !p.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
-			t.Errorf("killed with status %d", status)
-		}
-		if err := held.Rollback(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	for _, at := range held {
+		d.killed(env, importing, at.line, fmt.Sprintf("r-%d", at.key))
 	}
 	stdout, stderr, status := call(t, env, importing...)
 	if status != 0 {
@@ -70,7 +61,7 @@ func TestReconcileAnImportThatIsKilledGoesOn(t *testing.T) {
 			t.Errorf("no %s in\n%.800s", want, stdout)
 		}
 	}
-	if n := postgrestest.Value[int64](d.DB, "SELECT count(*) FROM statement_lines"); n != lines {
+	if n := postgrestest.Value[int64](d.DB, "SELECT count(*) FROM statement_lines"); n != 3000 {
 		t.Errorf("%d lines", n)
 	}
 	if n := postgrestest.Value[int64](d.DB, "SELECT count(*) FROM entries WHERE event_type = 'COST_RECORDED'"); n != 40 {
@@ -83,6 +74,27 @@ func TestReconcileAnImportThatIsKilledGoesOn(t *testing.T) {
 	}
 	d.Unchanged(t, before)
 	d.Verify(t)
+}
+
+// killed starts an import and kills it while it waits at a line for a reservation that is locked.
+func (d *desk) killed(env, importing []string, line int, reservation string) {
+	d.t.Helper()
+	lock, err := d.DB.Owner().Begin(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := lock.Exec(d.t.Context(), "SELECT FROM reservations WHERE reservation_id = $1 FOR UPDATE", reservation); err != nil {
+		d.t.Fatal(err)
+	}
+	p := start(d.t, env, importing...)
+	d.until("the import waits in the middle of the file",
+		"SELECT coalesce(max(lines_through), 0) > $1 AND EXISTS (SELECT FROM pg_locks WHERE NOT granted) FROM statements", line-500)
+	if status := p.stop(syscall.SIGKILL); status != -1 || p.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		d.t.Errorf("killed with status %d", status)
+	}
+	if err := lock.Rollback(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 // until waits for something that other processes make true.

@@ -145,20 +145,35 @@ func blame(err error) (why string, listed bool) {
 // patience is how long a line waits before each further try while the ledger is busy with its rows.
 var patience = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}
 
-// prove takes evidence on the ordinary path. Evidence is safe to repeat.
-func (s *Server) prove(ctx context.Context, tenant ledger.TenantID, proof ledger.Proof) (answer ledger.Answer, err error) {
-	for try := 0; ; try++ {
-		answer, err = lane.Do(ctx, s.lanes, tenant, proof.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Reconcile(proof) })
-		passes := errors.Is(err, lane.ErrBusy) || errors.Is(err, lane.ErrUnavailable) || errors.Is(err, lane.ErrAborted)
-		if !passes || try == len(patience) {
+// prove takes evidence on the ordinary path. Evidence is safe to repeat. Where the tenant's queue is full, others go first: a statement has
+// time.
+func (s *Server) prove(ctx context.Context, tenant ledger.TenantID, proof ledger.Proof) (ledger.Answer, error) {
+	for try := 0; ; {
+		answer, err := lane.Do(ctx, s.lanes, tenant, proof.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Reconcile(proof) })
+		pause := patience[0]
+		switch passes := errors.Is(err, lane.ErrUnavailable) || errors.Is(err, lane.ErrAborted); {
+		case errors.Is(err, lane.ErrBusy):
+		case passes && try < len(patience):
+			pause, try = patience[try], try+1
+		default:
 			return answer, err
 		}
-		timer := time.NewTimer(patience[try])
-		select {
-		case <-timer.C:
-		case <-s.stopping:
-			timer.Stop()
+		if !s.pause(ctx, pause) {
 			return answer, err
 		}
+	}
+}
+
+// pause waits, and tells whether there is any use in going on.
+func (s *Server) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-s.stopping:
+		return false
 	}
 }

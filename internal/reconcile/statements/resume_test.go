@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
+	"github.com/settlementd/settlementd/internal/app"
 	"github.com/settlementd/settlementd/internal/app/apptest"
 	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
 )
@@ -145,6 +146,20 @@ func TestALockedRowStopsTheImportAtItsLine(t *testing.T) {
 	}
 	w.wantCounts(w.imported(header(), lines...).GetStatement(), counts{3, 3, 0, 0, 0, 0, 0, 0})
 	w.wantCosts(map[string]int64{"a": 100_000, "locked": 200_000, "z": 300_000})
+}
+
+// A tenant whose queue is full sheds calls. An import gives way to them and waits.
+func TestAnImportWaitsForAFullQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *app.Config) { c.QueueMax, c.BatchMax = 1, 2 })
+	var lines []*settlementv1.StatementLine
+	for i := range 40 {
+		key := fmt.Sprintf("k%02d", i)
+		w.sent(key)
+		lines = append(lines, line(int64(i+1), key, "0.5"))
+	}
+	w.wantCounts(w.imported(header(), lines...).GetStatement(), counts{40, 40, 0, 0, 0, 0, 0, 0})
+	w.Verify(t)
 }
 
 // A line that the ledger cannot take for a reason of its own is listed like any bad line.
