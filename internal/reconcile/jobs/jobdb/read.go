@@ -36,8 +36,7 @@ func readTargets(ctx context.Context, q querier, tenant ledger.TenantID, id ledg
 // Job returns a job with its targets, between two of its chunks: it waits for one that is under way, for a moment. A plain read would miss a
 // chunk whose COMMIT hangs, and whose caller has been told to ask here.
 func (s *Store) Job(ctx context.Context, tenant ledger.TenantID, id ledger.JobID) (Job, error) {
-	rows, err := s.ledger.Query(ctx, selectJob+" FOR SHARE", string(tenant), string(id))
-	j, err := exactly(rows, err, scanJob, missingJob(id))
+	j, err := s.settledJob(ctx, tenant, id)
 	if err == nil {
 		j.Targets, err = readTargets(ctx, s.read, tenant, id)
 	}
@@ -45,6 +44,21 @@ func (s *Store) Job(ctx context.Context, tenant ledger.TenantID, id ledger.JobID
 		return Job{}, fmt.Errorf("jobdb: read job %s: %w", id, err)
 	}
 	return j, nil
+}
+
+// settledJob reads a job's row under a lock, and rolls back: a reader has nothing to commit, and its COMMIT would hang where others' do.
+func (s *Store) settledJob(ctx context.Context, tenant ledger.TenantID, id ledger.JobID) (Job, error) {
+	tx, err := s.ledger.Begin(ctx)
+	if err != nil {
+		return Job{}, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+		defer cancel()
+		_ = tx.Rollback(ctx) // a connection that cannot roll back is closed
+	}()
+	rows, err := tx.Query(ctx, selectJob+" FOR SHARE", string(tenant), string(id))
+	return exactly(rows, err, scanJob, missingJob(id))
 }
 
 const selectJobs = "SELECT " + jobColumns + ` FROM jobs
