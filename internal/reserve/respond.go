@@ -3,6 +3,7 @@ package reserve
 import (
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/ledger"
+	"github.com/settlementd/settlementd/internal/rpc"
 	"github.com/settlementd/settlementd/internal/rpc/wire"
 )
 
@@ -21,6 +22,18 @@ func respondReserve(a *ledger.ReserveAnswer) *settlementv1.ReserveResponse {
 	return &settlementv1.ReserveResponse{Result: &settlementv1.ReserveResponse_Granted{Granted: &settlementv1.Granted{
 		Reservation: wire.Reservation(&a.View), Replayed: a.Replayed, Permit: wire.Permit(a.Permit),
 	}}}
+}
+
+func respondReserves(results []rpc.BatchResult[ledger.ReserveAnswer]) *settlementv1.BatchReserveResponse {
+	m := &settlementv1.BatchReserveResponse{Results: make([]*settlementv1.ReserveResult, len(results))}
+	for i, r := range results {
+		if r.Error != nil {
+			m.Results[i] = &settlementv1.ReserveResult{Result: &settlementv1.ReserveResult_Error{Error: r.Error}}
+			continue
+		}
+		m.Results[i] = &settlementv1.ReserveResult{Result: &settlementv1.ReserveResult_Response{Response: respondReserve(r.Answer)}}
+	}
+	return m
 }
 
 func respondPermit(a *ledger.PermitAnswer) *settlementv1.BeginSubmissionResponse {

@@ -3,6 +3,7 @@
 package reserve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/lane"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
+	"github.com/settlementd/settlementd/internal/rpc"
 	"github.com/settlementd/settlementd/internal/rpc/wire"
 )
 
@@ -43,6 +45,21 @@ func (s *Server) Reserve(ctx context.Context, req *settlementv1.ReserveRequest) 
 		return nil, err
 	}
 	return respondReserve(&answer), nil
+}
+
+// BatchReserve reserves for many jobs, each as if it had been asked for alone.
+func (s *Server) BatchReserve(ctx context.Context, req *settlementv1.BatchReserveRequest) (*settlementv1.BatchReserveResponse, error) {
+	for _, r := range req.GetRequests() {
+		r.TenantId = cmp.Or(r.TenantId, req.GetTenantId())
+	}
+	results, err := rpc.Batch(ctx, s.lanes, req.GetTenantId(), req.GetRequests(), func(r *settlementv1.ReserveRequest) (lane.Item[ledger.ReserveAnswer], error) {
+		in := s.parseReserve(r)
+		return lane.Item[ledger.ReserveAnswer]{Keys: in.Keys(), Rule: func(b *ledger.Book) (ledger.ReserveAnswer, error) { return b.Reserve(in) }}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return respondReserves(results), nil
 }
 
 // ExtendReservation pushes a deadline out.

@@ -2,22 +2,17 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
 
-	"buf.build/go/protovalidate"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 )
 
 type interceptors struct {
-	config    Config
-	validator protovalidate.Validator
+	config Config
 }
 
 // panicked keeps a handler's panic in the log and away from the caller.
@@ -92,55 +87,4 @@ func (i interceptors) convert(ctx context.Context, method string, err error) err
 		i.config.Log.LogAttrs(ctx, slog.LevelError, "fault", slog.String("method", method), slog.Any("error", err))
 	}
 	return converted
-}
-
-// validate holds the message against the rules in its proto.
-func (i interceptors) validate(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	m, ok := req.(proto.Message)
-	if !ok {
-		return handler(ctx, req)
-	}
-	if err := i.validator.Validate(m); err != nil {
-		return nil, violations(err)
-	}
-	return handler(ctx, req)
-}
-
-// validateStream holds every message of a stream against the rules in its proto.
-func (i interceptors) validateStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(srv, &validatedStream{stream, i.validator})
-}
-
-type validatedStream struct {
-	grpc.ServerStream
-	validator protovalidate.Validator
-}
-
-// RecvMsg receives a message, and refuses one that breaks a rule.
-func (s *validatedStream) RecvMsg(m any) error {
-	if err := s.ServerStream.RecvMsg(m); err != nil {
-		return err
-	}
-	if m, ok := m.(proto.Message); ok {
-		if err := s.validator.Validate(m); err != nil {
-			return violations(err)
-		}
-	}
-	return nil
-}
-
-// violations names the field that breaks its rule.
-func violations(err error) error {
-	broken, ok := errors.AsType[*protovalidate.ValidationError](err)
-	if !ok {
-		return err
-	}
-	var bad errdetails.BadRequest
-	for _, v := range broken.Violations {
-		bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
-			Field: protovalidate.FieldPathString(v.Proto.GetField()), Description: v.Proto.GetMessage(), Reason: v.Proto.GetRuleId(),
-		})
-	}
-	first := bad.FieldViolations[0]
-	return detailed(codes.InvalidArgument, first.Field+": "+first.Description, info("INVALID_ARGUMENT", first.Field), &bad)
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"time"
 
-	"buf.build/go/protovalidate"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
@@ -32,19 +31,17 @@ type Server struct {
 
 // New makes a server with health and reflection. Register adds the services.
 func New(config Config, ready Probe, register func(grpc.ServiceRegistrar)) (*Server, error) {
-	// The first broken rule is enough: a hundred thousand of them would make an answer larger than the message.
-	validator, err := protovalidate.New(protovalidate.WithFailFast())
-	if err != nil {
+	if _, err := validator(); err != nil {
 		return nil, fmt.Errorf("rpc: the validation rules of the protos: %w", err)
 	}
-	i := interceptors{config: config, validator: validator}
+	i := interceptors{config: config}
 	panicked := recovery.WithRecoveryHandlerContext(i.panicked)
 	s := grpc.NewServer(
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(config.MessageBytesMax),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(panicked), i.log, i.deadline, i.status, i.validate),
-		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamLog, i.streamStatus, i.validateStream),
+		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(panicked), i.log, i.deadline, i.status, validateCall),
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamLog, i.streamStatus, validateStream),
 	)
 	register(readers{s})
 	reflection.Register(s)

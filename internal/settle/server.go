@@ -2,12 +2,13 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/ledger"
 	"github.com/settlementd/settlementd/internal/ledger/lane"
-	"github.com/settlementd/settlementd/internal/rpc/wire"
+	"github.com/settlementd/settlementd/internal/rpc"
 )
 
 // Server answers the SettlementService.
@@ -25,14 +26,26 @@ func (s *Server) Settle(ctx context.Context, req *settlementv1.SettleRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	a, err := lane.Do(ctx, s.lanes, ledger.TenantID(req.GetTenantId()), in.Keys(), func(b *ledger.Book) (ledger.Answer, error) {
+	answer, err := lane.Do(ctx, s.lanes, ledger.TenantID(req.GetTenantId()), in.Keys(), func(b *ledger.Book) (ledger.Answer, error) {
 		return b.Settle(in)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &settlementv1.SettleResponse{
-		Disposition: wire.Dispositions.Enum(a.Disposition), HeldReason: wire.HeldReasons.Enum(a.Held),
-		RefusedReason: wire.RefusedReasons.Enum(a.Refused), Reservation: wire.Reservation(&a.View), Exceptions: wire.Exceptions(a.Exceptions),
-	}, nil
+	return respond(&answer), nil
+}
+
+// BatchSettle takes many outcomes, each as if it had been sent alone.
+func (s *Server) BatchSettle(ctx context.Context, req *settlementv1.BatchSettleRequest) (*settlementv1.BatchSettleResponse, error) {
+	for _, r := range req.GetRequests() {
+		r.TenantId = cmp.Or(r.TenantId, req.GetTenantId())
+	}
+	results, err := rpc.Batch(ctx, s.lanes, req.GetTenantId(), req.GetRequests(), func(r *settlementv1.SettleRequest) (lane.Item[ledger.Answer], error) {
+		in, err := parse(r)
+		return lane.Item[ledger.Answer]{Keys: in.Keys(), Rule: func(b *ledger.Book) (ledger.Answer, error) { return b.Settle(in) }}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return respondAll(results), nil
 }

@@ -7,3 +7,5 @@ require (
 	github.com/jhump/protoreflect/v2 v2.0.1
 	google.golang.org/protobuf v1.36.12
 )
+
+require google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c // indirect

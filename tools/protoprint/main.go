@@ -10,6 +10,7 @@ import (
 
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate" // registers buf/validate/validate.proto
 	"github.com/jhump/protoreflect/v2/protoprint"
+	_ "google.golang.org/genproto/googleapis/rpc/status" // registers google/rpc/status.proto
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 )

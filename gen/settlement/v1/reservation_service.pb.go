@@ -8,6 +8,7 @@ package settlementv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -422,6 +423,195 @@ func (*ReserveResponse_Granted) isReserveResponse_Result() {}
 
 func (*ReserveResponse_Denied) isReserveResponse_Result() {}
 
+// BatchReserveRequest is many ReserveRequests of one tenant.
+type BatchReserveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant of all items: 1 to 64 of A-Z a-z 0-9 _ -.
+	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// The items, 1 to 1,000. The tenant_id of an item is empty, or that of the batch. The rules of an item's fields are not asked of the batch:
+	// an item that breaks one is answered INVALID_ARGUMENT in its place.
+	Requests      []*ReserveRequest `protobuf:"bytes,2,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReserveRequest) Reset() {
+	*x = BatchReserveRequest{}
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReserveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReserveRequest) ProtoMessage() {}
+
+func (x *BatchReserveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReserveRequest.ProtoReflect.Descriptor instead.
+func (*BatchReserveRequest) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *BatchReserveRequest) GetTenantId() string {
+	if x != nil {
+		return x.TenantId
+	}
+	return ""
+}
+
+func (x *BatchReserveRequest) GetRequests() []*ReserveRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// BatchReserveResponse is an answer for every item.
+type BatchReserveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as the requests, in their order.
+	Results       []*ReserveResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReserveResponse) Reset() {
+	*x = BatchReserveResponse{}
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReserveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReserveResponse) ProtoMessage() {}
+
+func (x *BatchReserveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReserveResponse.ProtoReflect.Descriptor instead.
+func (*BatchReserveResponse) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *BatchReserveResponse) GetResults() []*ReserveResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// ReserveResult is what one item of a batch would have been answered alone.
+type ReserveResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of them is set.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*ReserveResult_Response
+	//	*ReserveResult_Error
+	Result        isReserveResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReserveResult) Reset() {
+	*x = ReserveResult{}
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReserveResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReserveResult) ProtoMessage() {}
+
+func (x *ReserveResult) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReserveResult.ProtoReflect.Descriptor instead.
+func (*ReserveResult) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReserveResult) GetResult() isReserveResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *ReserveResult) GetResponse() *ReserveResponse {
+	if x != nil {
+		if x, ok := x.Result.(*ReserveResult_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+func (x *ReserveResult) GetError() *status.Status {
+	if x != nil {
+		if x, ok := x.Result.(*ReserveResult_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isReserveResult_Result interface {
+	isReserveResult_Result()
+}
+
+type ReserveResult_Response struct {
+	// The answer of the rules.
+	Response *ReserveResponse `protobuf:"bytes,1,opt,name=response,proto3,oneof"`
+}
+
+type ReserveResult_Error struct {
+	// The status instead of an answer, with the details that the call alone would have.
+	Error *status.Status `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*ReserveResult_Response) isReserveResult_Result() {}
+
+func (*ReserveResult_Error) isReserveResult_Result() {}
+
 // Granted is a reservation that stands.
 type Granted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,7 +627,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[3]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +639,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[3]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +652,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{3}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Granted) GetReservation() *Reservation {
@@ -497,7 +687,7 @@ type Denied struct {
 
 func (x *Denied) Reset() {
 	*x = Denied{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[4]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +699,7 @@ func (x *Denied) String() string {
 func (*Denied) ProtoMessage() {}
 
 func (x *Denied) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[4]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +712,7 @@ func (x *Denied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denied.ProtoReflect.Descriptor instead.
 func (*Denied) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{4}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Denied) GetDenials() []*Denial {
@@ -549,7 +739,7 @@ type Denial struct {
 
 func (x *Denial) Reset() {
 	*x = Denial{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[5]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +751,7 @@ func (x *Denial) String() string {
 func (*Denial) ProtoMessage() {}
 
 func (x *Denial) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[5]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +764,7 @@ func (x *Denial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denial.ProtoReflect.Descriptor instead.
 func (*Denial) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{5}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Denial) GetReason() DenialReason {
@@ -620,7 +810,7 @@ type ExtendReservationRequest struct {
 
 func (x *ExtendReservationRequest) Reset() {
 	*x = ExtendReservationRequest{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[6]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -632,7 +822,7 @@ func (x *ExtendReservationRequest) String() string {
 func (*ExtendReservationRequest) ProtoMessage() {}
 
 func (x *ExtendReservationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[6]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -645,7 +835,7 @@ func (x *ExtendReservationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendReservationRequest.ProtoReflect.Descriptor instead.
 func (*ExtendReservationRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{6}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExtendReservationRequest) GetTenantId() string {
@@ -685,7 +875,7 @@ type ExtendReservationResponse struct {
 
 func (x *ExtendReservationResponse) Reset() {
 	*x = ExtendReservationResponse{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[7]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +887,7 @@ func (x *ExtendReservationResponse) String() string {
 func (*ExtendReservationResponse) ProtoMessage() {}
 
 func (x *ExtendReservationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[7]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +900,7 @@ func (x *ExtendReservationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendReservationResponse.ProtoReflect.Descriptor instead.
 func (*ExtendReservationResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{7}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExtendReservationResponse) GetResult() isExtendReservationResponse_Result {
@@ -769,7 +959,7 @@ type GetReservationRequest struct {
 
 func (x *GetReservationRequest) Reset() {
 	*x = GetReservationRequest{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[8]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +971,7 @@ func (x *GetReservationRequest) String() string {
 func (*GetReservationRequest) ProtoMessage() {}
 
 func (x *GetReservationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[8]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +984,7 @@ func (x *GetReservationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReservationRequest.ProtoReflect.Descriptor instead.
 func (*GetReservationRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{8}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetReservationRequest) GetTenantId() string {
@@ -822,7 +1012,7 @@ type GetReservationResponse struct {
 
 func (x *GetReservationResponse) Reset() {
 	*x = GetReservationResponse{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[9]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +1024,7 @@ func (x *GetReservationResponse) String() string {
 func (*GetReservationResponse) ProtoMessage() {}
 
 func (x *GetReservationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[9]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +1037,7 @@ func (x *GetReservationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReservationResponse.ProtoReflect.Descriptor instead.
 func (*GetReservationResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{9}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetReservationResponse) GetReservation() *Reservation {
@@ -886,7 +1076,7 @@ type ListReservationsRequest struct {
 
 func (x *ListReservationsRequest) Reset() {
 	*x = ListReservationsRequest{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[10]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +1088,7 @@ func (x *ListReservationsRequest) String() string {
 func (*ListReservationsRequest) ProtoMessage() {}
 
 func (x *ListReservationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[10]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +1101,7 @@ func (x *ListReservationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservationsRequest.ProtoReflect.Descriptor instead.
 func (*ListReservationsRequest) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{10}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListReservationsRequest) GetTenantId() string {
@@ -997,7 +1187,7 @@ type ListReservationsResponse struct {
 
 func (x *ListReservationsResponse) Reset() {
 	*x = ListReservationsResponse{}
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[11]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1199,7 @@ func (x *ListReservationsResponse) String() string {
 func (*ListReservationsResponse) ProtoMessage() {}
 
 func (x *ListReservationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_reservation_service_proto_msgTypes[11]
+	mi := &file_settlement_v1_reservation_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1212,7 @@ func (x *ListReservationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservationsResponse.ProtoReflect.Descriptor instead.
 func (*ListReservationsResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{11}
+	return file_settlement_v1_reservation_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListReservationsResponse) GetReservations() []*Reservation {
@@ -1043,7 +1233,7 @@ var File_settlement_v1_reservation_service_proto protoreflect.FileDescriptor
 
 const file_settlement_v1_reservation_service_proto_rawDesc = "" +
 	"\n" +
-	"'settlement/v1/reservation_service.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1asettlement/v1/permit.proto\x1a\x1fsettlement/v1/reservation.proto\x1a\x1esettlement/v1/submission.proto\"\xc8\x05\n" +
+	"'settlement/v1/reservation_service.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17google/rpc/status.proto\x1a\x1asettlement/v1/permit.proto\x1a\x1fsettlement/v1/reservation.proto\x1a\x1esettlement/v1/submission.proto\"\xc8\x05\n" +
 	"\x0eReserveRequest\x129\n" +
 	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x12<\n" +
 	"\x0ereservation_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\rreservationId\x124\n" +
@@ -1075,6 +1265,16 @@ const file_settlement_v1_reservation_service_proto_rawDesc = "" +
 	"\x0fReserveResponse\x122\n" +
 	"\agranted\x18\x01 \x01(\v2\x16.settlement.v1.GrantedH\x00R\agranted\x12/\n" +
 	"\x06denied\x18\x02 \x01(\v2\x15.settlement.v1.DeniedH\x00R\x06deniedB\b\n" +
+	"\x06result\"\x9d\x01\n" +
+	"\x13BatchReserveRequest\x129\n" +
+	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x12K\n" +
+	"\brequests\x18\x02 \x03(\v2\x1d.settlement.v1.ReserveRequestB\x10\xbaH\r\x92\x01\n" +
+	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brequests\"N\n" +
+	"\x14BatchReserveResponse\x126\n" +
+	"\aresults\x18\x01 \x03(\v2\x1c.settlement.v1.ReserveResultR\aresults\"\x83\x01\n" +
+	"\rReserveResult\x12<\n" +
+	"\bresponse\x18\x01 \x01(\v2\x1e.settlement.v1.ReserveResponseH\x00R\bresponse\x12*\n" +
+	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
 	"\x06result\"\x92\x01\n" +
 	"\aGranted\x12<\n" +
 	"\vreservation\x18\x01 \x01(\v2\x1a.settlement.v1.ReservationR\vreservation\x12\x1a\n" +
@@ -1142,9 +1342,10 @@ const file_settlement_v1_reservation_service_proto_rawDesc = "" +
 	"\rExtendRefusal\x12\x1e\n" +
 	"\x1aEXTEND_REFUSAL_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17EXTEND_REFUSAL_NOT_OPEN\x10\x01\x12%\n" +
-	"!EXTEND_REFUSAL_BEYOND_MAXIMUM_AGE\x10\x022\xef\x04\n" +
+	"!EXTEND_REFUSAL_BEYOND_MAXIMUM_AGE\x10\x022\xcd\x05\n" +
 	"\x12ReservationService\x12M\n" +
-	"\aReserve\x12\x1d.settlement.v1.ReserveRequest\x1a\x1e.settlement.v1.ReserveResponse\"\x03\x90\x02\x02\x12k\n" +
+	"\aReserve\x12\x1d.settlement.v1.ReserveRequest\x1a\x1e.settlement.v1.ReserveResponse\"\x03\x90\x02\x02\x12\\\n" +
+	"\fBatchReserve\x12\".settlement.v1.BatchReserveRequest\x1a#.settlement.v1.BatchReserveResponse\"\x03\x90\x02\x02\x12k\n" +
 	"\x11ExtendReservation\x12'.settlement.v1.ExtendReservationRequest\x1a(.settlement.v1.ExtendReservationResponse\"\x03\x90\x02\x02\x12e\n" +
 	"\x0fBeginSubmission\x12%.settlement.v1.BeginSubmissionRequest\x1a&.settlement.v1.BeginSubmissionResponse\"\x03\x90\x02\x02\x12h\n" +
 	"\x10ReportSubmission\x12&.settlement.v1.ReportSubmissionRequest\x1a'.settlement.v1.ReportSubmissionResponse\"\x03\x90\x02\x02\x12b\n" +
@@ -1164,66 +1365,76 @@ func file_settlement_v1_reservation_service_proto_rawDescGZIP() []byte {
 }
 
 var file_settlement_v1_reservation_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_settlement_v1_reservation_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_settlement_v1_reservation_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_settlement_v1_reservation_service_proto_goTypes = []any{
 	(DenialReason)(0),                 // 0: settlement.v1.DenialReason
 	(ExtendRefusal)(0),                // 1: settlement.v1.ExtendRefusal
 	(*ReserveRequest)(nil),            // 2: settlement.v1.ReserveRequest
 	(*Submission)(nil),                // 3: settlement.v1.Submission
 	(*ReserveResponse)(nil),           // 4: settlement.v1.ReserveResponse
-	(*Granted)(nil),                   // 5: settlement.v1.Granted
-	(*Denied)(nil),                    // 6: settlement.v1.Denied
-	(*Denial)(nil),                    // 7: settlement.v1.Denial
-	(*ExtendReservationRequest)(nil),  // 8: settlement.v1.ExtendReservationRequest
-	(*ExtendReservationResponse)(nil), // 9: settlement.v1.ExtendReservationResponse
-	(*GetReservationRequest)(nil),     // 10: settlement.v1.GetReservationRequest
-	(*GetReservationResponse)(nil),    // 11: settlement.v1.GetReservationResponse
-	(*ListReservationsRequest)(nil),   // 12: settlement.v1.ListReservationsRequest
-	(*ListReservationsResponse)(nil),  // 13: settlement.v1.ListReservationsResponse
-	nil,                               // 14: settlement.v1.ReserveRequest.LabelsEntry
-	(*Funding)(nil),                   // 15: settlement.v1.Funding
-	(*Reservation)(nil),               // 16: settlement.v1.Reservation
-	(*Permit)(nil),                    // 17: settlement.v1.Permit
-	(ReservationState)(0),             // 18: settlement.v1.ReservationState
-	(OutcomeKind)(0),                  // 19: settlement.v1.OutcomeKind
-	(*BeginSubmissionRequest)(nil),    // 20: settlement.v1.BeginSubmissionRequest
-	(*ReportSubmissionRequest)(nil),   // 21: settlement.v1.ReportSubmissionRequest
-	(*BeginSubmissionResponse)(nil),   // 22: settlement.v1.BeginSubmissionResponse
-	(*ReportSubmissionResponse)(nil),  // 23: settlement.v1.ReportSubmissionResponse
+	(*BatchReserveRequest)(nil),       // 5: settlement.v1.BatchReserveRequest
+	(*BatchReserveResponse)(nil),      // 6: settlement.v1.BatchReserveResponse
+	(*ReserveResult)(nil),             // 7: settlement.v1.ReserveResult
+	(*Granted)(nil),                   // 8: settlement.v1.Granted
+	(*Denied)(nil),                    // 9: settlement.v1.Denied
+	(*Denial)(nil),                    // 10: settlement.v1.Denial
+	(*ExtendReservationRequest)(nil),  // 11: settlement.v1.ExtendReservationRequest
+	(*ExtendReservationResponse)(nil), // 12: settlement.v1.ExtendReservationResponse
+	(*GetReservationRequest)(nil),     // 13: settlement.v1.GetReservationRequest
+	(*GetReservationResponse)(nil),    // 14: settlement.v1.GetReservationResponse
+	(*ListReservationsRequest)(nil),   // 15: settlement.v1.ListReservationsRequest
+	(*ListReservationsResponse)(nil),  // 16: settlement.v1.ListReservationsResponse
+	nil,                               // 17: settlement.v1.ReserveRequest.LabelsEntry
+	(*Funding)(nil),                   // 18: settlement.v1.Funding
+	(*status.Status)(nil),             // 19: google.rpc.Status
+	(*Reservation)(nil),               // 20: settlement.v1.Reservation
+	(*Permit)(nil),                    // 21: settlement.v1.Permit
+	(ReservationState)(0),             // 22: settlement.v1.ReservationState
+	(OutcomeKind)(0),                  // 23: settlement.v1.OutcomeKind
+	(*BeginSubmissionRequest)(nil),    // 24: settlement.v1.BeginSubmissionRequest
+	(*ReportSubmissionRequest)(nil),   // 25: settlement.v1.ReportSubmissionRequest
+	(*BeginSubmissionResponse)(nil),   // 26: settlement.v1.BeginSubmissionResponse
+	(*ReportSubmissionResponse)(nil),  // 27: settlement.v1.ReportSubmissionResponse
 }
 var file_settlement_v1_reservation_service_proto_depIdxs = []int32{
-	15, // 0: settlement.v1.ReserveRequest.funding:type_name -> settlement.v1.Funding
+	18, // 0: settlement.v1.ReserveRequest.funding:type_name -> settlement.v1.Funding
 	3,  // 1: settlement.v1.ReserveRequest.submission:type_name -> settlement.v1.Submission
-	14, // 2: settlement.v1.ReserveRequest.labels:type_name -> settlement.v1.ReserveRequest.LabelsEntry
-	5,  // 3: settlement.v1.ReserveResponse.granted:type_name -> settlement.v1.Granted
-	6,  // 4: settlement.v1.ReserveResponse.denied:type_name -> settlement.v1.Denied
-	16, // 5: settlement.v1.Granted.reservation:type_name -> settlement.v1.Reservation
-	17, // 6: settlement.v1.Granted.permit:type_name -> settlement.v1.Permit
-	7,  // 7: settlement.v1.Denied.denials:type_name -> settlement.v1.Denial
-	0,  // 8: settlement.v1.Denial.reason:type_name -> settlement.v1.DenialReason
-	16, // 9: settlement.v1.ExtendReservationResponse.reservation:type_name -> settlement.v1.Reservation
-	1,  // 10: settlement.v1.ExtendReservationResponse.refused:type_name -> settlement.v1.ExtendRefusal
-	16, // 11: settlement.v1.GetReservationResponse.reservation:type_name -> settlement.v1.Reservation
-	18, // 12: settlement.v1.ListReservationsRequest.states:type_name -> settlement.v1.ReservationState
-	19, // 13: settlement.v1.ListReservationsRequest.outcomes:type_name -> settlement.v1.OutcomeKind
-	16, // 14: settlement.v1.ListReservationsResponse.reservations:type_name -> settlement.v1.Reservation
-	2,  // 15: settlement.v1.ReservationService.Reserve:input_type -> settlement.v1.ReserveRequest
-	8,  // 16: settlement.v1.ReservationService.ExtendReservation:input_type -> settlement.v1.ExtendReservationRequest
-	20, // 17: settlement.v1.ReservationService.BeginSubmission:input_type -> settlement.v1.BeginSubmissionRequest
-	21, // 18: settlement.v1.ReservationService.ReportSubmission:input_type -> settlement.v1.ReportSubmissionRequest
-	10, // 19: settlement.v1.ReservationService.GetReservation:input_type -> settlement.v1.GetReservationRequest
-	12, // 20: settlement.v1.ReservationService.ListReservations:input_type -> settlement.v1.ListReservationsRequest
-	4,  // 21: settlement.v1.ReservationService.Reserve:output_type -> settlement.v1.ReserveResponse
-	9,  // 22: settlement.v1.ReservationService.ExtendReservation:output_type -> settlement.v1.ExtendReservationResponse
-	22, // 23: settlement.v1.ReservationService.BeginSubmission:output_type -> settlement.v1.BeginSubmissionResponse
-	23, // 24: settlement.v1.ReservationService.ReportSubmission:output_type -> settlement.v1.ReportSubmissionResponse
-	11, // 25: settlement.v1.ReservationService.GetReservation:output_type -> settlement.v1.GetReservationResponse
-	13, // 26: settlement.v1.ReservationService.ListReservations:output_type -> settlement.v1.ListReservationsResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	17, // 2: settlement.v1.ReserveRequest.labels:type_name -> settlement.v1.ReserveRequest.LabelsEntry
+	8,  // 3: settlement.v1.ReserveResponse.granted:type_name -> settlement.v1.Granted
+	9,  // 4: settlement.v1.ReserveResponse.denied:type_name -> settlement.v1.Denied
+	2,  // 5: settlement.v1.BatchReserveRequest.requests:type_name -> settlement.v1.ReserveRequest
+	7,  // 6: settlement.v1.BatchReserveResponse.results:type_name -> settlement.v1.ReserveResult
+	4,  // 7: settlement.v1.ReserveResult.response:type_name -> settlement.v1.ReserveResponse
+	19, // 8: settlement.v1.ReserveResult.error:type_name -> google.rpc.Status
+	20, // 9: settlement.v1.Granted.reservation:type_name -> settlement.v1.Reservation
+	21, // 10: settlement.v1.Granted.permit:type_name -> settlement.v1.Permit
+	10, // 11: settlement.v1.Denied.denials:type_name -> settlement.v1.Denial
+	0,  // 12: settlement.v1.Denial.reason:type_name -> settlement.v1.DenialReason
+	20, // 13: settlement.v1.ExtendReservationResponse.reservation:type_name -> settlement.v1.Reservation
+	1,  // 14: settlement.v1.ExtendReservationResponse.refused:type_name -> settlement.v1.ExtendRefusal
+	20, // 15: settlement.v1.GetReservationResponse.reservation:type_name -> settlement.v1.Reservation
+	22, // 16: settlement.v1.ListReservationsRequest.states:type_name -> settlement.v1.ReservationState
+	23, // 17: settlement.v1.ListReservationsRequest.outcomes:type_name -> settlement.v1.OutcomeKind
+	20, // 18: settlement.v1.ListReservationsResponse.reservations:type_name -> settlement.v1.Reservation
+	2,  // 19: settlement.v1.ReservationService.Reserve:input_type -> settlement.v1.ReserveRequest
+	5,  // 20: settlement.v1.ReservationService.BatchReserve:input_type -> settlement.v1.BatchReserveRequest
+	11, // 21: settlement.v1.ReservationService.ExtendReservation:input_type -> settlement.v1.ExtendReservationRequest
+	24, // 22: settlement.v1.ReservationService.BeginSubmission:input_type -> settlement.v1.BeginSubmissionRequest
+	25, // 23: settlement.v1.ReservationService.ReportSubmission:input_type -> settlement.v1.ReportSubmissionRequest
+	13, // 24: settlement.v1.ReservationService.GetReservation:input_type -> settlement.v1.GetReservationRequest
+	15, // 25: settlement.v1.ReservationService.ListReservations:input_type -> settlement.v1.ListReservationsRequest
+	4,  // 26: settlement.v1.ReservationService.Reserve:output_type -> settlement.v1.ReserveResponse
+	6,  // 27: settlement.v1.ReservationService.BatchReserve:output_type -> settlement.v1.BatchReserveResponse
+	12, // 28: settlement.v1.ReservationService.ExtendReservation:output_type -> settlement.v1.ExtendReservationResponse
+	26, // 29: settlement.v1.ReservationService.BeginSubmission:output_type -> settlement.v1.BeginSubmissionResponse
+	27, // 30: settlement.v1.ReservationService.ReportSubmission:output_type -> settlement.v1.ReportSubmissionResponse
+	14, // 31: settlement.v1.ReservationService.GetReservation:output_type -> settlement.v1.GetReservationResponse
+	16, // 32: settlement.v1.ReservationService.ListReservations:output_type -> settlement.v1.ListReservationsResponse
+	26, // [26:33] is the sub-list for method output_type
+	19, // [19:26] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_settlement_v1_reservation_service_proto_init() }
@@ -1239,19 +1450,23 @@ func file_settlement_v1_reservation_service_proto_init() {
 		(*ReserveResponse_Granted)(nil),
 		(*ReserveResponse_Denied)(nil),
 	}
-	file_settlement_v1_reservation_service_proto_msgTypes[5].OneofWrappers = []any{}
-	file_settlement_v1_reservation_service_proto_msgTypes[7].OneofWrappers = []any{
+	file_settlement_v1_reservation_service_proto_msgTypes[5].OneofWrappers = []any{
+		(*ReserveResult_Response)(nil),
+		(*ReserveResult_Error)(nil),
+	}
+	file_settlement_v1_reservation_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_settlement_v1_reservation_service_proto_msgTypes[10].OneofWrappers = []any{
 		(*ExtendReservationResponse_Reservation)(nil),
 		(*ExtendReservationResponse_Refused)(nil),
 	}
-	file_settlement_v1_reservation_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_settlement_v1_reservation_service_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_settlement_v1_reservation_service_proto_rawDesc), len(file_settlement_v1_reservation_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

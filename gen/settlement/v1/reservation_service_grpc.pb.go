@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	ReservationService_Reserve_FullMethodName           = "/settlement.v1.ReservationService/Reserve"
+	ReservationService_BatchReserve_FullMethodName      = "/settlement.v1.ReservationService/BatchReserve"
 	ReservationService_ExtendReservation_FullMethodName = "/settlement.v1.ReservationService/ExtendReservation"
 	ReservationService_BeginSubmission_FullMethodName   = "/settlement.v1.ReservationService/BeginSubmission"
 	ReservationService_ReportSubmission_FullMethodName  = "/settlement.v1.ReservationService/ReportSubmission"
@@ -47,6 +48,10 @@ type ReservationServiceClient interface {
 	// (every field but the token) is a replay and answers the first grant again. ALREADY_EXISTS: the id stands with other content, and the
 	// field is named. FAILED_PRECONDITION: the currency is not the provider's.
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveResponse, error)
+	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the
+	// batch, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that repeats an earlier one
+	// is its replay. There is no all or nothing: a client that got no answer sends the batch again.
+	BatchReserve(ctx context.Context, in *BatchReserveRequest, opts ...grpc.CallOption) (*BatchReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
 	// back: a retry extends it by no more than the time that passed in between.
 	ExtendReservation(ctx context.Context, in *ExtendReservationRequest, opts ...grpc.CallOption) (*ExtendReservationResponse, error)
@@ -79,6 +84,16 @@ func (c *reservationServiceClient) Reserve(ctx context.Context, in *ReserveReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReserveResponse)
 	err := c.cc.Invoke(ctx, ReservationService_Reserve_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *reservationServiceClient) BatchReserve(ctx context.Context, in *BatchReserveRequest, opts ...grpc.CallOption) (*BatchReserveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchReserveResponse)
+	err := c.cc.Invoke(ctx, ReservationService_BatchReserve_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +170,10 @@ type ReservationServiceServer interface {
 	// (every field but the token) is a replay and answers the first grant again. ALREADY_EXISTS: the id stands with other content, and the
 	// field is named. FAILED_PRECONDITION: the currency is not the provider's.
 	Reserve(context.Context, *ReserveRequest) (*ReserveResponse, error)
+	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the
+	// batch, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that repeats an earlier one
+	// is its replay. There is no all or nothing: a client that got no answer sends the batch again.
+	BatchReserve(context.Context, *BatchReserveRequest) (*BatchReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
 	// back: a retry extends it by no more than the time that passed in between.
 	ExtendReservation(context.Context, *ExtendReservationRequest) (*ExtendReservationResponse, error)
@@ -185,6 +204,9 @@ type UnimplementedReservationServiceServer struct{}
 
 func (UnimplementedReservationServiceServer) Reserve(context.Context, *ReserveRequest) (*ReserveResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reserve not implemented")
+}
+func (UnimplementedReservationServiceServer) BatchReserve(context.Context, *BatchReserveRequest) (*BatchReserveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchReserve not implemented")
 }
 func (UnimplementedReservationServiceServer) ExtendReservation(context.Context, *ExtendReservationRequest) (*ExtendReservationResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExtendReservation not implemented")
@@ -236,6 +258,24 @@ func _ReservationService_Reserve_Handler(srv interface{}, ctx context.Context, d
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ReservationServiceServer).Reserve(ctx, req.(*ReserveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ReservationService_BatchReserve_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchReserveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReservationServiceServer).BatchReserve(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReservationService_BatchReserve_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReservationServiceServer).BatchReserve(ctx, req.(*BatchReserveRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -340,6 +380,10 @@ var ReservationService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Reserve",
 			Handler:    _ReservationService_Reserve_Handler,
+		},
+		{
+			MethodName: "BatchReserve",
+			Handler:    _ReservationService_BatchReserve_Handler,
 		},
 		{
 			MethodName: "ExtendReservation",

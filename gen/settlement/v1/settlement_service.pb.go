@@ -8,6 +8,7 @@ package settlementv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -633,6 +634,195 @@ func (x *CancelledOutcome) GetReason() string {
 	return ""
 }
 
+// BatchSettleRequest is many SettleRequests of one tenant.
+type BatchSettleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant of all items: 1 to 64 of A-Z a-z 0-9 _ -.
+	TenantId string `protobuf:"bytes,1,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
+	// The items, 1 to 1,000. The tenant_id of an item is empty, or that of the batch. The rules of an item's fields are not asked of the batch:
+	// an item that breaks one is answered INVALID_ARGUMENT in its place.
+	Requests      []*SettleRequest `protobuf:"bytes,2,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchSettleRequest) Reset() {
+	*x = BatchSettleRequest{}
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchSettleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchSettleRequest) ProtoMessage() {}
+
+func (x *BatchSettleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchSettleRequest.ProtoReflect.Descriptor instead.
+func (*BatchSettleRequest) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_settlement_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *BatchSettleRequest) GetTenantId() string {
+	if x != nil {
+		return x.TenantId
+	}
+	return ""
+}
+
+func (x *BatchSettleRequest) GetRequests() []*SettleRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// BatchSettleResponse is an answer for every item.
+type BatchSettleResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as the requests, in their order.
+	Results       []*SettleResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchSettleResponse) Reset() {
+	*x = BatchSettleResponse{}
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchSettleResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchSettleResponse) ProtoMessage() {}
+
+func (x *BatchSettleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchSettleResponse.ProtoReflect.Descriptor instead.
+func (*BatchSettleResponse) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_settlement_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *BatchSettleResponse) GetResults() []*SettleResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// SettleResult is what one item of a batch would have been answered alone.
+type SettleResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of them is set.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*SettleResult_Response
+	//	*SettleResult_Error
+	Result        isSettleResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleResult) Reset() {
+	*x = SettleResult{}
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleResult) ProtoMessage() {}
+
+func (x *SettleResult) ProtoReflect() protoreflect.Message {
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
+func (*SettleResult) Descriptor() ([]byte, []int) {
+	return file_settlement_v1_settlement_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SettleResult) GetResult() isSettleResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *SettleResult) GetResponse() *SettleResponse {
+	if x != nil {
+		if x, ok := x.Result.(*SettleResult_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+func (x *SettleResult) GetError() *status.Status {
+	if x != nil {
+		if x, ok := x.Result.(*SettleResult_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isSettleResult_Result interface {
+	isSettleResult_Result()
+}
+
+type SettleResult_Response struct {
+	// The answer of the rules.
+	Response *SettleResponse `protobuf:"bytes,1,opt,name=response,proto3,oneof"`
+}
+
+type SettleResult_Error struct {
+	// The status instead of an answer, with the details that the call alone would have.
+	Error *status.Status `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*SettleResult_Response) isSettleResult_Result() {}
+
+func (*SettleResult_Error) isSettleResult_Result() {}
+
 // SettleResponse tells what became of the outcome. Of several refusals the first in this order is answered: UNKNOWN_ATTEMPT, TASK_MISMATCH,
 // then on an ended reservation REPLAYED or SUPERSEDED, then NOT_THE_PERMIT_HOLDER, STALE_ATTEMPT, CONFLICTING_FACT, OUTPUT_CHECK_REQUIRED,
 // CHARGE_EXCEEDS_HOLD, CHARGE_NOT_APPLICABLE. A cost in conflict with the one on record, or in another currency, stops no outcome: it is an
@@ -655,7 +845,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_settlement_v1_settlement_service_proto_msgTypes[7]
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +857,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_settlement_v1_settlement_service_proto_msgTypes[7]
+	mi := &file_settlement_v1_settlement_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +870,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_settlement_v1_settlement_service_proto_rawDescGZIP(), []int{7}
+	return file_settlement_v1_settlement_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SettleResponse) GetDisposition() Disposition {
@@ -722,7 +912,7 @@ var File_settlement_v1_settlement_service_proto protoreflect.FileDescriptor
 
 const file_settlement_v1_settlement_service_proto_rawDesc = "" +
 	"\n" +
-	"&settlement/v1/settlement_service.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1asettlement/v1/answer.proto\x1a\x19settlement/v1/cause.proto\x1a\x1dsettlement/v1/exception.proto\x1a\x18settlement/v1/line.proto\x1a\x19settlement/v1/money.proto\x1a\x1csettlement/v1/observer.proto\x1a\x1asettlement/v1/permit.proto\x1a\x1fsettlement/v1/reservation.proto\"\x85\b\n" +
+	"&settlement/v1/settlement_service.proto\x12\rsettlement.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17google/rpc/status.proto\x1a\x1asettlement/v1/answer.proto\x1a\x19settlement/v1/cause.proto\x1a\x1dsettlement/v1/exception.proto\x1a\x18settlement/v1/line.proto\x1a\x19settlement/v1/money.proto\x1a\x1csettlement/v1/observer.proto\x1a\x1asettlement/v1/permit.proto\x1a\x1fsettlement/v1/reservation.proto\"\x85\b\n" +
 	"\rSettleRequest\x129\n" +
 	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x12<\n" +
 	"\x0ereservation_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\rreservationId\x12;\n" +
@@ -763,7 +953,17 @@ const file_settlement_v1_settlement_service_proto_rawDesc = "" +
 	"\x1aSubmissionUncertainOutcome\x12D\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x1d.settlement.v1.UncertainCauseB\x0f\xbaH\f\xc8\x01\x01\x82\x01\x06\x10\x01 \b \tR\x05cause\"B\n" +
 	"\x10CancelledOutcome\x12.\n" +
-	"\x06reason\x18\x01 \x01(\tB\x16\xbaH\x13r\x11(\x80\b2\f^[^\\p{Cc}]+$R\x06reason\"\xca\x02\n" +
+	"\x06reason\x18\x01 \x01(\tB\x16\xbaH\x13r\x11(\x80\b2\f^[^\\p{Cc}]+$R\x06reason\"\x9b\x01\n" +
+	"\x12BatchSettleRequest\x129\n" +
+	"\ttenant_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\btenantId\x12J\n" +
+	"\brequests\x18\x02 \x03(\v2\x1c.settlement.v1.SettleRequestB\x10\xbaH\r\x92\x01\n" +
+	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brequests\"L\n" +
+	"\x13BatchSettleResponse\x125\n" +
+	"\aresults\x18\x01 \x03(\v2\x1b.settlement.v1.SettleResultR\aresults\"\x81\x01\n" +
+	"\fSettleResult\x12;\n" +
+	"\bresponse\x18\x01 \x01(\v2\x1d.settlement.v1.SettleResponseH\x00R\bresponse\x12*\n" +
+	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
+	"\x06result\"\xca\x02\n" +
 	"\x0eSettleResponse\x12<\n" +
 	"\vdisposition\x18\x01 \x01(\x0e2\x1a.settlement.v1.DispositionR\vdisposition\x12:\n" +
 	"\vheld_reason\x18\x02 \x01(\x0e2\x19.settlement.v1.HeldReasonR\n" +
@@ -776,9 +976,10 @@ const file_settlement_v1_settlement_service_proto_rawDesc = "" +
 	"\vOutputCheck\x12\x1c\n" +
 	"\x18OUTPUT_CHECK_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13OUTPUT_CHECK_PASSED\x10\x01\x12\x1d\n" +
-	"\x19OUTPUT_CHECK_NOT_REQUIRED\x10\x022_\n" +
+	"\x19OUTPUT_CHECK_NOT_REQUIRED\x10\x022\xba\x01\n" +
 	"\x11SettlementService\x12J\n" +
-	"\x06Settle\x12\x1c.settlement.v1.SettleRequest\x1a\x1d.settlement.v1.SettleResponse\"\x03\x90\x02\x02BCZAgithub.com/settlementd/settlementd/gen/settlement/v1;settlementv1b\x06proto3"
+	"\x06Settle\x12\x1c.settlement.v1.SettleRequest\x1a\x1d.settlement.v1.SettleResponse\"\x03\x90\x02\x02\x12Y\n" +
+	"\vBatchSettle\x12!.settlement.v1.BatchSettleRequest\x1a\".settlement.v1.BatchSettleResponse\"\x03\x90\x02\x02BCZAgithub.com/settlementd/settlementd/gen/settlement/v1;settlementv1b\x06proto3"
 
 var (
 	file_settlement_v1_settlement_service_proto_rawDescOnce sync.Once
@@ -793,7 +994,7 @@ func file_settlement_v1_settlement_service_proto_rawDescGZIP() []byte {
 }
 
 var file_settlement_v1_settlement_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_settlement_v1_settlement_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_settlement_v1_settlement_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_settlement_v1_settlement_service_proto_goTypes = []any{
 	(OutputCheck)(0),                     // 0: settlement.v1.OutputCheck
 	(*SettleRequest)(nil),                // 1: settlement.v1.SettleRequest
@@ -803,22 +1004,26 @@ var file_settlement_v1_settlement_service_proto_goTypes = []any{
 	(*ModerationUnavailableOutcome)(nil), // 5: settlement.v1.ModerationUnavailableOutcome
 	(*SubmissionUncertainOutcome)(nil),   // 6: settlement.v1.SubmissionUncertainOutcome
 	(*CancelledOutcome)(nil),             // 7: settlement.v1.CancelledOutcome
-	(*SettleResponse)(nil),               // 8: settlement.v1.SettleResponse
-	(Observer)(0),                        // 9: settlement.v1.Observer
-	(*NotSent)(nil),                      // 10: settlement.v1.NotSent
-	(*Money)(nil),                        // 11: settlement.v1.Money
-	(Stage)(0),                           // 12: settlement.v1.Stage
-	(UnavailableCause)(0),                // 13: settlement.v1.UnavailableCause
-	(UncertainCause)(0),                  // 14: settlement.v1.UncertainCause
-	(Disposition)(0),                     // 15: settlement.v1.Disposition
-	(HeldReason)(0),                      // 16: settlement.v1.HeldReason
-	(RefusedReason)(0),                   // 17: settlement.v1.RefusedReason
-	(*Reservation)(nil),                  // 18: settlement.v1.Reservation
-	(*ExceptionRef)(nil),                 // 19: settlement.v1.ExceptionRef
+	(*BatchSettleRequest)(nil),           // 8: settlement.v1.BatchSettleRequest
+	(*BatchSettleResponse)(nil),          // 9: settlement.v1.BatchSettleResponse
+	(*SettleResult)(nil),                 // 10: settlement.v1.SettleResult
+	(*SettleResponse)(nil),               // 11: settlement.v1.SettleResponse
+	(Observer)(0),                        // 12: settlement.v1.Observer
+	(*NotSent)(nil),                      // 13: settlement.v1.NotSent
+	(*Money)(nil),                        // 14: settlement.v1.Money
+	(Stage)(0),                           // 15: settlement.v1.Stage
+	(UnavailableCause)(0),                // 16: settlement.v1.UnavailableCause
+	(UncertainCause)(0),                  // 17: settlement.v1.UncertainCause
+	(*status.Status)(nil),                // 18: google.rpc.Status
+	(Disposition)(0),                     // 19: settlement.v1.Disposition
+	(HeldReason)(0),                      // 20: settlement.v1.HeldReason
+	(RefusedReason)(0),                   // 21: settlement.v1.RefusedReason
+	(*Reservation)(nil),                  // 22: settlement.v1.Reservation
+	(*ExceptionRef)(nil),                 // 23: settlement.v1.ExceptionRef
 }
 var file_settlement_v1_settlement_service_proto_depIdxs = []int32{
-	9,  // 0: settlement.v1.SettleRequest.observer:type_name -> settlement.v1.Observer
-	10, // 1: settlement.v1.SettleRequest.not_sent:type_name -> settlement.v1.NotSent
+	12, // 0: settlement.v1.SettleRequest.observer:type_name -> settlement.v1.Observer
+	13, // 1: settlement.v1.SettleRequest.not_sent:type_name -> settlement.v1.NotSent
 	2,  // 2: settlement.v1.SettleRequest.completed:type_name -> settlement.v1.CompletedOutcome
 	3,  // 3: settlement.v1.SettleRequest.provider_failed:type_name -> settlement.v1.ProviderFailedOutcome
 	4,  // 4: settlement.v1.SettleRequest.policy_rejected:type_name -> settlement.v1.PolicyRejectedOutcome
@@ -826,25 +1031,31 @@ var file_settlement_v1_settlement_service_proto_depIdxs = []int32{
 	6,  // 6: settlement.v1.SettleRequest.submission_uncertain:type_name -> settlement.v1.SubmissionUncertainOutcome
 	7,  // 7: settlement.v1.SettleRequest.cancelled:type_name -> settlement.v1.CancelledOutcome
 	0,  // 8: settlement.v1.CompletedOutcome.output_check:type_name -> settlement.v1.OutputCheck
-	11, // 9: settlement.v1.CompletedOutcome.cost:type_name -> settlement.v1.Money
-	11, // 10: settlement.v1.ProviderFailedOutcome.cost:type_name -> settlement.v1.Money
-	12, // 11: settlement.v1.PolicyRejectedOutcome.stage:type_name -> settlement.v1.Stage
-	11, // 12: settlement.v1.PolicyRejectedOutcome.cost:type_name -> settlement.v1.Money
-	12, // 13: settlement.v1.ModerationUnavailableOutcome.stage:type_name -> settlement.v1.Stage
-	13, // 14: settlement.v1.ModerationUnavailableOutcome.cause:type_name -> settlement.v1.UnavailableCause
-	14, // 15: settlement.v1.SubmissionUncertainOutcome.cause:type_name -> settlement.v1.UncertainCause
-	15, // 16: settlement.v1.SettleResponse.disposition:type_name -> settlement.v1.Disposition
-	16, // 17: settlement.v1.SettleResponse.held_reason:type_name -> settlement.v1.HeldReason
-	17, // 18: settlement.v1.SettleResponse.refused_reason:type_name -> settlement.v1.RefusedReason
-	18, // 19: settlement.v1.SettleResponse.reservation:type_name -> settlement.v1.Reservation
-	19, // 20: settlement.v1.SettleResponse.exceptions:type_name -> settlement.v1.ExceptionRef
-	1,  // 21: settlement.v1.SettlementService.Settle:input_type -> settlement.v1.SettleRequest
-	8,  // 22: settlement.v1.SettlementService.Settle:output_type -> settlement.v1.SettleResponse
-	22, // [22:23] is the sub-list for method output_type
-	21, // [21:22] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	14, // 9: settlement.v1.CompletedOutcome.cost:type_name -> settlement.v1.Money
+	14, // 10: settlement.v1.ProviderFailedOutcome.cost:type_name -> settlement.v1.Money
+	15, // 11: settlement.v1.PolicyRejectedOutcome.stage:type_name -> settlement.v1.Stage
+	14, // 12: settlement.v1.PolicyRejectedOutcome.cost:type_name -> settlement.v1.Money
+	15, // 13: settlement.v1.ModerationUnavailableOutcome.stage:type_name -> settlement.v1.Stage
+	16, // 14: settlement.v1.ModerationUnavailableOutcome.cause:type_name -> settlement.v1.UnavailableCause
+	17, // 15: settlement.v1.SubmissionUncertainOutcome.cause:type_name -> settlement.v1.UncertainCause
+	1,  // 16: settlement.v1.BatchSettleRequest.requests:type_name -> settlement.v1.SettleRequest
+	10, // 17: settlement.v1.BatchSettleResponse.results:type_name -> settlement.v1.SettleResult
+	11, // 18: settlement.v1.SettleResult.response:type_name -> settlement.v1.SettleResponse
+	18, // 19: settlement.v1.SettleResult.error:type_name -> google.rpc.Status
+	19, // 20: settlement.v1.SettleResponse.disposition:type_name -> settlement.v1.Disposition
+	20, // 21: settlement.v1.SettleResponse.held_reason:type_name -> settlement.v1.HeldReason
+	21, // 22: settlement.v1.SettleResponse.refused_reason:type_name -> settlement.v1.RefusedReason
+	22, // 23: settlement.v1.SettleResponse.reservation:type_name -> settlement.v1.Reservation
+	23, // 24: settlement.v1.SettleResponse.exceptions:type_name -> settlement.v1.ExceptionRef
+	1,  // 25: settlement.v1.SettlementService.Settle:input_type -> settlement.v1.SettleRequest
+	8,  // 26: settlement.v1.SettlementService.BatchSettle:input_type -> settlement.v1.BatchSettleRequest
+	11, // 27: settlement.v1.SettlementService.Settle:output_type -> settlement.v1.SettleResponse
+	9,  // 28: settlement.v1.SettlementService.BatchSettle:output_type -> settlement.v1.BatchSettleResponse
+	27, // [27:29] is the sub-list for method output_type
+	25, // [25:27] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_settlement_v1_settlement_service_proto_init() }
@@ -869,13 +1080,17 @@ func file_settlement_v1_settlement_service_proto_init() {
 		(*SettleRequest_Cancelled)(nil),
 	}
 	file_settlement_v1_settlement_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_settlement_v1_settlement_service_proto_msgTypes[9].OneofWrappers = []any{
+		(*SettleResult_Response)(nil),
+		(*SettleResult_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_settlement_v1_settlement_service_proto_rawDesc), len(file_settlement_v1_settlement_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,7 +19,8 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SettlementService_Settle_FullMethodName = "/settlement.v1.SettlementService/Settle"
+	SettlementService_Settle_FullMethodName      = "/settlement.v1.SettlementService/Settle"
+	SettlementService_BatchSettle_FullMethodName = "/settlement.v1.SettlementService/BatchSettle"
 )
 
 // SettlementServiceClient is the client API for SettlementService service.
@@ -34,6 +35,10 @@ type SettlementServiceClient interface {
 	// the disposition, and the budget follows it. Amounts and rules are those stamped on the reservation. A retry is REPLAYED. NOT_FOUND: the
 	// reservation is unknown; a callback can be earlier than its reservation, so try again later.
 	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
+	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch,
+	// as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item that repeats an earlier one is
+	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again.
+	BatchSettle(ctx context.Context, in *BatchSettleRequest, opts ...grpc.CallOption) (*BatchSettleResponse, error)
 }
 
 type settlementServiceClient struct {
@@ -54,6 +59,16 @@ func (c *settlementServiceClient) Settle(ctx context.Context, in *SettleRequest,
 	return out, nil
 }
 
+func (c *settlementServiceClient) BatchSettle(ctx context.Context, in *BatchSettleRequest, opts ...grpc.CallOption) (*BatchSettleResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchSettleResponse)
+	err := c.cc.Invoke(ctx, SettlementService_BatchSettle_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SettlementServiceServer is the server API for SettlementService service.
 // All implementations must embed UnimplementedSettlementServiceServer
 // for forward compatibility.
@@ -66,6 +81,10 @@ type SettlementServiceServer interface {
 	// the disposition, and the budget follows it. Amounts and rules are those stamped on the reservation. A retry is REPLAYED. NOT_FOUND: the
 	// reservation is unknown; a callback can be earlier than its reservation, so try again later.
 	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
+	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch,
+	// as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item that repeats an earlier one is
+	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again.
+	BatchSettle(context.Context, *BatchSettleRequest) (*BatchSettleResponse, error)
 	mustEmbedUnimplementedSettlementServiceServer()
 }
 
@@ -78,6 +97,9 @@ type UnimplementedSettlementServiceServer struct{}
 
 func (UnimplementedSettlementServiceServer) Settle(context.Context, *SettleRequest) (*SettleResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Settle not implemented")
+}
+func (UnimplementedSettlementServiceServer) BatchSettle(context.Context, *BatchSettleRequest) (*BatchSettleResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchSettle not implemented")
 }
 func (UnimplementedSettlementServiceServer) mustEmbedUnimplementedSettlementServiceServer() {}
 func (UnimplementedSettlementServiceServer) testEmbeddedByValue()                           {}
@@ -118,6 +140,24 @@ func _SettlementService_Settle_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SettlementService_BatchSettle_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchSettleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SettlementServiceServer).BatchSettle(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SettlementService_BatchSettle_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SettlementServiceServer).BatchSettle(ctx, req.(*BatchSettleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SettlementService_ServiceDesc is the grpc.ServiceDesc for SettlementService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -128,6 +168,10 @@ var SettlementService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Settle",
 			Handler:    _SettlementService_Settle_Handler,
+		},
+		{
+			MethodName: "BatchSettle",
+			Handler:    _SettlementService_BatchSettle_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

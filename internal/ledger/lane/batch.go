@@ -31,7 +31,7 @@ func (l *Lanes) process(k key, calls []*call, patience ledgerdb.Patience) {
 	switch {
 	case err == nil:
 		for _, c := range calls {
-			c.done <- c.err
+			c.finish(c.err)
 		}
 	case errors.As(err, &doubt):
 		l.resolve(k, calls, patience, doubt)
@@ -59,7 +59,7 @@ func present(calls []*call) []*call {
 	return slices.DeleteFunc(calls, func(c *call) bool {
 		err := c.ctx.Err()
 		if err != nil {
-			c.done <- err
+			c.finish(err)
 		}
 		return err != nil
 	})
@@ -122,7 +122,7 @@ func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience 
 		case patience == ledgerdb.WaitForLocks:
 			l.lookAgain(k, c)
 		case account == "" || patience == ledgerdb.SkipLocked:
-			c.done <- fmt.Errorf("%w: a row stayed locked", ErrUnavailable)
+			c.finish(fmt.Errorf("%w: a row stayed locked", ErrUnavailable))
 		default:
 			l.join(key{k.tenant, account}, c)
 		}
@@ -133,14 +133,14 @@ func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience 
 // join hands a call to another lane.
 func (l *Lanes) join(k key, c *call) {
 	if err := l.enqueue(k, c); err != nil {
-		c.done <- err
+		c.finish(err)
 	}
 }
 
 // lookAgain puts a call back into its lane, as often as it may be tried.
 func (l *Lanes) lookAgain(k key, c *call) {
 	if c.tries++; c.tries == triesMax {
-		c.done <- fmt.Errorf("%w: its rows kept appearing", ErrAborted)
+		c.finish(fmt.Errorf("%w: its rows kept appearing", ErrAborted))
 		return
 	}
 	l.join(k, c)
@@ -164,7 +164,7 @@ func (l *Lanes) again(k key, calls []*call, patience ledgerdb.Patience, err erro
 			rest = append(rest, c)
 			continue
 		}
-		c.done <- err
+		c.finish(err)
 	}
 	l.process(k, rest, patience)
 }

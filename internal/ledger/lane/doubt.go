@@ -86,7 +86,7 @@ func (l *Lanes) resolve(k key, calls []*call, patience ledgerdb.Patience, doubt 
 	case ledgerdb.Stands:
 		l.doubts.add(k.tenant, calls, -1)
 		for _, c := range calls {
-			c.done <- c.err
+			c.finish(c.err)
 		}
 	case ledgerdb.Lost:
 		l.doubts.add(k.tenant, calls, -1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -70,8 +71,22 @@ type call struct {
 	keys   ledger.Keys
 	decide func(*ledger.Book) error
 	tries  int
-	err    error // of the rule
-	done   chan error
+	err    error // of the rule, or why it was not decided
+	group  *group
+}
+
+// group are calls that one caller waits for together.
+type group struct {
+	left atomic.Int64
+	done chan struct{} // closed when none is left
+}
+
+// finish answers a call.
+func (c *call) finish(err error) {
+	c.err = err
+	if c.group.left.Add(-1) == 0 {
+		close(c.group.done)
+	}
 }
 
 // New makes lanes over a store.
@@ -85,50 +100,88 @@ func New(store *ledgerdb.Store, config Config) *Lanes {
 	return l
 }
 
+// Item is one call of a batch: a rule, and the rows that it needs.
+type Item[A any] struct {
+	Keys ledger.Keys
+	Rule func(*ledger.Book) (A, error)
+}
+
+// Result is the answer of an item, or why it has none.
+type Result[A any] struct {
+	Answer A
+	Err    error
+}
+
 // Do runs a rule over the rows that the keys name, in a transaction that it may share with others, and returns its answer once that is
 // durable. When ctx ends first, the call may still be carried out: a retry with the same ids gets the true answer.
 func Do[A any](ctx context.Context, l *Lanes, tenant ledger.TenantID, keys ledger.Keys, rule func(*ledger.Book) (A, error)) (A, error) {
-	var none, answer A
-	c := &call{ctx: ctx, keys: keys, done: make(chan error, 1)}
-	c.decide = func(b *ledger.Book) (err error) {
-		answer, err = ledger.Decide(b, rule)
-		return err
-	}
-	if err := l.enqueue(key{tenant: tenant}, c); err != nil {
+	results, err := DoAll(ctx, l, tenant, []Item[A]{{keys, rule}})
+	if err != nil {
+		var none A
 		return none, err
 	}
-	select {
-	case err := <-c.done:
-		if err != nil {
-			return none, err
-		}
-		return answer, nil
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
+	return results[0].Answer, results[0].Err
 }
 
-// enqueue joins a lane, and starts it when it is not running.
-func (l *Lanes) enqueue(k key, c *call) error {
+// DoAll runs the rules of items in their order, each as Do would. Items that come together need not share a transaction. The error tells
+// that none was carried out, or that ctx ended first, when any may be.
+func DoAll[A any](ctx context.Context, l *Lanes, tenant ledger.TenantID, items []Item[A]) ([]Result[A], error) {
+	results := make([]Result[A], len(items))
+	if len(items) == 0 {
+		return results, nil
+	}
+	calls := make([]call, len(items))
+	g := &group{done: make(chan struct{})}
+	g.left.Store(int64(len(items)))
+	for i, item := range items {
+		calls[i] = call{ctx: ctx, keys: item.Keys, group: g, decide: func(b *ledger.Book) (err error) {
+			results[i].Answer, err = ledger.Decide(b, item.Rule)
+			return err
+		}}
+	}
+	if err := l.enqueue(key{tenant: tenant}, pointers(calls)...); err != nil {
+		return nil, err
+	}
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for i := range calls {
+		results[i].Err = calls[i].err
+	}
+	return results, nil
+}
+
+func pointers(calls []call) []*call {
+	to := make([]*call, len(calls))
+	for i := range calls {
+		to[i] = &calls[i]
+	}
+	return to
+}
+
+// enqueue has calls join a lane, all or none, and starts it when it is not running.
+func (l *Lanes) enqueue(k key, calls ...*call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return ErrClosed
 	}
 	if l.config.Alone {
-		l.running.Go(func() { l.runAlone(k, c) })
+		l.running.Go(func() { l.runAlone(k, calls) })
 		return nil
 	}
-	if ln, ok := l.lanes[k]; ok {
-		if len(ln.queue) >= l.config.QueueMax {
-			return ErrBusy
-		}
-		ln.queue = append(ln.queue, c)
-		return nil
+	ln, running := l.lanes[k]
+	switch {
+	case !running:
+		ln = &lane{key: k}
+		l.lanes[k] = ln
+		l.running.Go(func() { l.run(ln) })
+	case len(ln.queue)+len(calls) > l.config.QueueMax:
+		return ErrBusy
 	}
-	ln := &lane{key: k, queue: []*call{c}}
-	l.lanes[k] = ln
-	l.running.Go(func() { l.run(ln) })
+	ln.queue = append(ln.queue, calls...)
 	return nil
 }
 
@@ -170,14 +223,16 @@ func (l *Lanes) endTurn(k key) {
 	}
 }
 
-// runAlone carries out one call in its own transaction.
-func (l *Lanes) runAlone(k key, c *call) {
+// runAlone carries out calls one after the other, each in its own transaction.
+func (l *Lanes) runAlone(k key, calls []*call) {
 	if err := l.turns.Acquire(l.stop, 1); err != nil {
-		c.done <- ErrClosed
+		finish(calls, ErrClosed)
 		return
 	}
 	defer l.turns.Release(1)
-	l.process(k, []*call{c}, ledgerdb.WaitForLocks)
+	for i := range calls {
+		l.process(k, calls[i:i+1:i+1], ledgerdb.WaitForLocks)
+	}
 }
 
 // take removes the next batch from a lane's queue. A lane with nothing to do ends.
@@ -231,6 +286,6 @@ func (l *Lanes) patience(k key) ledgerdb.Patience {
 // finish answers calls that share a fate.
 func finish(calls []*call, err error) {
 	for _, c := range calls {
-		c.done <- err
+		c.finish(err)
 	}
 }
