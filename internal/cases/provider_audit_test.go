@@ -81,6 +81,9 @@ func (s *studio) audit(t *testing.T, all []*play) {
 func (s *studio) auditJob(t *testing.T, p *play, r *settlementv1.Reservation) int64 {
 	t.Helper()
 	end, runs := p.wanted()
+	if s.window > 0 && p.refusedForMoney() {
+		end, runs = endGivenUp, false
+	}
 	kind := r.GetOutcome().GetKind()
 	if kind == endExpired && p.job.life < permitTime {
 		end, runs = kind, false
@@ -124,6 +127,19 @@ func (p *play) mayDisagree() bool {
 	return p.how == frozen && (refuses || p.job.inputCheck) || p.how != undisturbed && refuses
 }
 
+// refusedForMoney tells whether a worker slept before the POST of a request, or with the answer to it, that the provider refuses for money.
+// If another one sends it again meanwhile, the refusal does not close the attempt, and what it cost lets nobody say that it never arrived.
+func (p *play) refusedForMoney() bool {
+	if p.how != napping || p.effects[p.at] != "POST" && p.effects[p.at] != "report" {
+		return false
+	}
+	script := p.by.first
+	if n := slices.Index(p.effects, "report"); n < p.at && slices.Contains(p.effects[n:p.at+1], "POST") {
+		script = p.by.later
+	}
+	return script.Refusal.CostMicros > 0 && !script.HideCost
+}
+
 // wantHolds compares the customer's side of an ended job: only a completed one is paid and delivered.
 func wantHolds(t *testing.T, p *play, r *settlementv1.Reservation, ran bool) {
 	t.Helper()
@@ -131,7 +147,7 @@ func wantHolds(t *testing.T, p *play, r *settlementv1.Reservation, ran bool) {
 	switch {
 	case r.GetState() == completed:
 		credit, output = settlementv1.CreditState_CREDIT_STATE_CAPTURED, settlementv1.Output_OUTPUT_RELEASABLE
-	case ran && r.GetOutcome().GetKind() != endProviderFailed:
+	case ran && r.GetOutcome().GetKind() != endProviderFailed, r.GetOutcome().GetKind() == endGivenUp:
 		output = settlementv1.Output_OUTPUT_WITHHELD
 	}
 	if r.GetCredit().GetState() != credit || r.GetOutput() != output || r.GetSlot() != settlementv1.SlotState_SLOT_STATE_RELEASED ||

@@ -27,6 +27,9 @@ func generating() []behaviour {
 		done("cost_not_told", fakeprovider.GenerationScript{HideCost: true}),
 		done("costs_nothing", fakeprovider.GenerationScript{CostMicros: new(int64(0))}),
 		done("resend_refused", answering(fakeprovider.CutAfter, fakeprovider.Refuse)),
+		done("resend_refused_unfound", fakeprovider.GenerationScript{
+			NotFoundPolls: 2, Answers: []fakeprovider.Answer{fakeprovider.CutAfter, fakeprovider.Refuse},
+		}),
 		done("resend_lost_too", answering(fakeprovider.CutAfter, fakeprovider.HangAfter)),
 	}
 	for _, a := range []fakeprovider.Answer{ // a resend, and the second key, are answered plainly

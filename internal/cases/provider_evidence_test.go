@@ -39,6 +39,9 @@ func evidenceOf(r *settlementv1.Reservation, o fakeprovider.Observation) any {
 	case fakeprovider.Failed:
 		return &settlementv1.FailedEvidence{Cost: cost, ProviderTaskId: &o.TaskID}
 	case fakeprovider.NotFound:
+		if liveGeneration(r).GetCost().GetAmountMicros() > 0 { // who has charged for it has received it, and nobody finds it
+			return apptest.GivenUp()
+		}
 		return apptest.Resumed(seconds(lifeTime))
 	default:
 		return apptest.StillUnknown(uncertainty(o.Cause))

@@ -206,8 +206,8 @@ func (w *worker) send(ctx context.Context, key, token string, until time.Time, r
 	case lost:
 		learnt = fakeprovider.Submission{Fact: fakeprovider.Uncertain, Cause: fakeprovider.Transport}
 	}
-	if resend && (learnt.Fact == fakeprovider.Refused || learnt.Fact == fakeprovider.NotSent) {
-		return w.look(ctx) // it says nothing of the first POST
+	if resend && (learnt.Fact == fakeprovider.Refused || learnt.Fact == fakeprovider.NotSent) { // it says nothing of the first POST
+		learnt = fakeprovider.Submission{Fact: fakeprovider.Uncertain, Cause: fakeprovider.ServerError}
 	}
 	return w.report(ctx, key, factOf(learnt, token))
 }

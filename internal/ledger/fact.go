@@ -77,7 +77,7 @@ func (c *change) taskMismatch(l *Line, task TaskID) bool {
 func (cl *claim) conflict() bool {
 	return cl.line != nil && cl.line.judge(cl.knowledge) == conflicts ||
 		cl.check != nil && cl.check.judge(cl.checkKnows) == conflicts ||
-		cl.unsent != nil && cl.unsent.judgeNotSent() == conflicts
+		cl.unsent != nil && cl.unsent.judge(LineNotSent) == conflicts
 }
 
 // learnAll gives the lines the claim's facts, none of which conflicts.

@@ -73,18 +73,15 @@ func (l *Line) judge(k Knowledge) effect {
 		return conflicts
 	case k.neverRan() && (l.Knowledge == LineAccepted || l.Cost != nil && *l.Cost > 0):
 		return conflicts
+	case l.resent() && (k == LineNotSent || k == LineNotAccepted):
+		return conflicts // whoever says so speaks of one POST, and there may have been another
 	default:
 		return grows
 	}
 }
 
-// judgeNotSent weighs a permit holder's word that the request was never sent. After a resend somebody else may have sent it.
-func (l *Line) judgeNotSent() effect {
-	if !l.ResentAt.IsZero() && l.Knowledge != LineNotSent {
-		return conflicts
-	}
-	return l.judge(LineNotSent)
-}
+// resent tells whether the request may have been sent more than once, under its one key.
+func (l *Line) resent() bool { return !l.ResentAt.IsZero() }
 
 // impliedCost is the cost that knowledge brings with it: what the provider never saw, it cannot charge.
 func impliedCost(k Knowledge) *Micros {

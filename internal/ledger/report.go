@@ -41,6 +41,8 @@ func (b *Book) Report(in Report) (Answer, error) {
 		return c.refuse(cl, NotThePermitHolder)
 	case in.Knowledge == LineNotSent:
 		cl.line, cl.unsent = nil, cl.line
+	case in.Knowledge == LineNotAccepted && cl.line.resent() && in.Cost != nil && in.Cost.Micros == 0:
+		cl.cost = nil // that one POST cost nothing says nothing of the other
 	}
 	return c.settle(cl)
 }

@@ -167,7 +167,7 @@ func knowledgeGrows(_ oracle.Cell, before, after oracle.View) string {
 		if cost := before[part.Cost()]; dead && (was == "ACCEPTED" || cost != "" && cost != "0") {
 			return string(part) + " ran, and has not run"
 		}
-		if is == "NOT_SENT" && before[part.Resent()] == "YES" {
+		if (is == "NOT_SENT" || is == "NOT_ACCEPTED") && before[part.Resent()] == "YES" {
 			return string(part) + " was sent again"
 		}
 	}
