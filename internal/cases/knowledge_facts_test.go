@@ -63,10 +63,12 @@ func TestCase50AnOutputCheckIsDemandedWhereItWasStamped(t *testing.T) {
 	wantAnswer(t, s.Settle(t, "J", "K", apptest.Completed(nil)), applied, completed)
 }
 
+func takesKeys(r *settlementv1.PutProviderRequest) { r.IdempotencyKeySeconds = 3600 }
+
 // TestCase52NothingTakesAnAcceptanceBack claims after the callback's acceptance that the provider never had the request.
 func TestCase52NothingTakesAnAcceptanceBack(t *testing.T) {
 	t.Parallel()
-	s := seeded(t, func(r *settlementv1.PutProviderRequest) { r.IdempotencyKeySeconds = 3600 })
+	s := seeded(t, takesKeys)
 	defer s.Verify(t)
 	s.Granted(t, "J", "K", long)
 	s.Permitted(t, apptest.Resend("J", "K"))
@@ -100,6 +102,76 @@ func TestCase52NotSentIsNoAnswerAfterAResend(t *testing.T) {
 	s.Unmoved(t, before)
 	s.TurnClock(time.Minute)
 	wantAlreadyGranted(t, s.Begin(t, apptest.Resend("J", "K")), lineUncertain) // the provider has forgotten the key
+}
+
+// sentTwice has the answer to a request get lost, and somebody else send it again under its key.
+func sentTwice(t *testing.T, s *apptest.Service, id, key string) {
+	t.Helper()
+	s.Granted(t, id, key, long)
+	s.Settle(t, id, key, apptest.Uncertain())
+	s.Permitted(t, withToken(apptest.Resend(id, key), "another"))
+}
+
+// TestCase52ARefusalIsNoAnswerAfterAResend has one of two POSTs refused, by a rate limit say. The other may have been billed, so there is no
+// permit for a second key, cancelled or not, until evidence tells.
+func TestCase52ARefusalIsNoAnswerAfterAResend(t *testing.T) {
+	t.Parallel()
+	s := seeded(t, takesKeys)
+	defer s.Verify(t)
+	sentTwice(t, s, "J", "K")
+	s.Granted(t, "J2", "L", long)
+	s.Permitted(t, withToken(apptest.Resend("J2", "L"), "another")) // of the first worker nothing was heard
+	before := s.Copy(t)
+	for _, cost := range []*settlementv1.Money{nil, apptest.Money(0)} { // the refusal cost nothing, and the other POST perhaps something
+		wantRefused(t, s.Report(t, "J", "K", apptest.NotAccepted(cost)), conflicting)
+		wantRefused(t, s.Report(t, "J2", "L", apptest.NotAccepted(cost)), conflicting)
+	}
+	wantNoPermit(t, s.Begin(t, apptest.Submission("J", "K2")), settlementv1.PermitRefusal_PERMIT_REFUSAL_UNRESOLVED)
+	wantNoPermit(t, s.Begin(t, apptest.Submission("J2", "L2")), settlementv1.PermitRefusal_PERMIT_REFUSAL_UNRESOLVED)
+	s.Unmoved(t, before)
+	s.WantExceptions(t, "J", apptest.Exception{Key: "K", Reason: "CONFLICTING_FACT", Cost: -1, Count: 2})
+
+	wantAnswer(t, s.Settle(t, "J2", "", apptest.Cancelled()), held, processing)
+	wantRefused(t, s.Report(t, "J2", "L", apptest.NotAccepted(nil)), conflicting)
+	is(t, "state", s.Get(t, "J2").GetState(), processing)
+	s.TurnClock(10 * time.Minute)
+	wantAnswer(t, s.Reconcile(t, "J2", "L", apptest.NotReceived()), applied, cancelled)
+	wantAnswer(t, s.Reconcile(t, "J", "K", apptest.Resumed(600)), applied, pending)
+	s.Permitted(t, apptest.Submission("J", "K2"))
+}
+
+// TestCase52ARefusalThatCostsIsSpentAfterAResend has the refusal of one of two POSTs cost money: it is spent, once, and who has charged for
+// a request has received it. Everything that is definite closes the attempt and ends the hold.
+func TestCase52ARefusalThatCostsIsSpentAfterAResend(t *testing.T) {
+	t.Parallel()
+	s := seeded(t, takesKeys)
+	defer s.Verify(t)
+	worked := apptest.Succeeded(settlementv1.EvidenceOutputCheck_EVIDENCE_OUTPUT_CHECK_NOT_REQUIRED, apptest.Money(90))
+	for n, closing := range []struct {
+		id    string
+		state settlementv1.ReservationState
+		close func(id, key string) answer
+	}{
+		{"proved-to-have-failed", failed, func(id, key string) answer { return s.Reconcile(t, id, key, apptest.FailedThere(nil)) }},
+		{"given-up", failed, func(id, key string) answer { return s.Reconcile(t, id, key, apptest.GivenUp()) }},
+		{"settled", failed, func(id, key string) answer { return s.Settle(t, id, key, apptest.Failed(nil)) }},
+		{"proved-to-have-worked", completed, func(id, key string) answer { return s.Reconcile(t, id, key, worked) }},
+		{"reported-to-have-failed", pending, func(id, key string) answer { return s.Report(t, id, key, apptest.EndedBadly(nil)) }},
+	} {
+		id, key := closing.id, "K-"+closing.id
+		sentTwice(t, s, id, key)
+		for range 2 {
+			wantRefused(t, s.Report(t, id, key, apptest.NotAccepted(apptest.Money(7))), conflicting)
+		}
+		is(t, "spent", s.Books(t).Spent, int64(7*(n+1)))
+		s.TurnClock(time.Duration(n+1) * 10 * time.Minute)
+		for _, never := range []any{apptest.NotReceived(), apptest.Resumed(600)} {
+			wantRefused(t, s.Reconcile(t, id, key, never), conflicting)
+		}
+		wantAnswer(t, closing.close(id, key), applied, closing.state)
+	}
+	s.Permitted(t, apptest.Submission("reported-to-have-failed", "K2"))
+	s.WantBooks(t, apptest.Books{Credits: 80, CreditsHeld: 10, Attempts: 2, Slots: 1, InFlight: 1, BudgetHeld: 200, Spent: 5 * 7})
 }
 
 // TestCase52OnlyTheHolderSaysThatNothingWasSent brings the wrong token.

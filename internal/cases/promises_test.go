@@ -10,10 +10,12 @@ import (
 
 // promises names the tests that hold each guarantee of the README, under the README's own words.
 var promises = map[string][]string{
-	"All three or none.":                            {"TestCase31AllThreeHoldsOrNone", "TestCase24TheLastOneIsTakenOnce"},
-	"Exactly once.":                                 {"TestCase16PollAndCallbackAtOnceReturnOnce", "TestFinishSixteenNotificationsReturnOnce"},
-	"The same answer again.":                        {"TestCase03EveryFieldOfReserveIsItsContent", "TestCase01EveryCallSurvivesAckLoss"},
-	"Never a second paid request.":                  {"TestNoInterruptionPaysTwice", "TestHandlingTheSameRequestAgainSendsNoSecondPaidPOST"},
+	"All three or none.":     {"TestCase31AllThreeHoldsOrNone", "TestCase24TheLastOneIsTakenOnce"},
+	"Exactly once.":          {"TestCase16PollAndCallbackAtOnceReturnOnce", "TestFinishSixteenNotificationsReturnOnce"},
+	"The same answer again.": {"TestCase03EveryFieldOfReserveIsItsContent", "TestCase01EveryCallSurvivesAckLoss"},
+	"Never a second paid request.": {
+		"TestNoInterruptionPaysTwice", "TestHandlingTheSameRequestAgainSendsNoSecondPaidPOST", "TestCase52ARefusalIsNoAnswerAfterAResend",
+	},
 	"No cost is lost.":                              {"TestCase07AbsentZeroAndKnownCosts", "TestCase18ACostOfAnUnknownAttemptIsKept"},
 	"Unchecked output never opens.":                 {"TestCase58UncheckedOutputNeverOpens", "TestNoUncheckedOutputIsOffered"},
 	"Nothing is swallowed.":                         {"TestCase12AThousandCopiesAreOneException", "TestFinishAConflictingEntryIsLoud"},

@@ -43,7 +43,7 @@ type Cost struct {
 }
 
 // Submission is what one POST of a generation taught: Accepted with the task, Refused with the code, NotSent, or Uncertain with the
-// cause. It speaks of that POST only: a resend that is refused says nothing of the POST before it.
+// cause. It speaks of that POST only: after a resend, Refused and NotSent say nothing of the other POST, and are to be reported as uncertain.
 type Submission struct {
 	Fact   Fact
 	TaskID string

@@ -7,6 +7,8 @@
 //	PERMITTED ──► UNCERTAIN ──► ACCEPTED ──► SUCCEEDED | FAILED
 //	    └─────────────┴──► NOT_SENT | NOT_ACCEPTED | NOT_RECEIVED | SUCCEEDED | FAILED
 //
+// After a resend NOT_SENT and NOT_ACCEPTED no longer follow: they are said of one POST.
+//
 // The open states of a reservation follow from its lines, the others are for ever:
 //
 //	PENDING ◄──► PROCESSING ◄──► UNCERTAIN        no generation alive │ permitted, accepted or succeeded │ perhaps submitted

@@ -31,7 +31,7 @@ const (
 	UncertainCause_UNCERTAIN_CAUSE_TIMEOUT UncertainCause = 1
 	// The connection broke before the answer.
 	UncertainCause_UNCERTAIN_CAUSE_CONNECTION_LOST UncertainCause = 2
-	// The provider answered with an error of its own, such as a 5xx.
+	// The provider answered with an error that says nothing of the request, such as a 5xx, or a refusal of a resend.
 	UncertainCause_UNCERTAIN_CAUSE_SERVER_ERROR UncertainCause = 3
 	// The provider does not know the request, but it is too young for that to mean anything.
 	UncertainCause_UNCERTAIN_CAUSE_NOT_FOUND_YET UncertainCause = 4

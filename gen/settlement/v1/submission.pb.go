@@ -202,7 +202,8 @@ func (*BeginSubmissionRequest_Moderation) isBeginSubmissionRequest_Kind() {}
 type GenerationSubmission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Asks to send the same request once more under its original key, whatever the token. Allowed while its line is PERMITTED or UNCERTAIN
-	// and before its resend_until; otherwise already_granted. Afterwards not_sent is refused for the line.
+	// and before its resend_until; otherwise already_granted. Afterwards not_sent and not_accepted are
+	// refused for the line.
 	Resend        bool `protobuf:"varint,1,opt,name=resend,proto3" json:"resend,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -624,12 +625,13 @@ func (x *AcceptedReport) GetProviderTaskId() string {
 	return ""
 }
 
-// NotAcceptedReport says that the provider refused the request: nothing was accepted under its key, and another key may be permitted. Only
-// an answer about the key is one. After a resend, a refusal of one POST that the provider would give to any (a rate limit, a missing payment)
-// says nothing of the POST before it: that is uncertain.
+// NotAcceptedReport says that the provider refused the request: nothing was accepted under its key, and another key may be permitted. After a
+// resend it is REFUSED with CONFLICTING_FACT, whoever of the senders reports it: the provider refused one POST (a rate limit, a missing
+// payment), and says nothing of the other. Report uncertain; evidence, or what the provider makes of the request, closes the line.
 type NotAcceptedReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the provider charges all the same. Absent is unknown.
+	// What the provider charges all the same. Absent is unknown. After a resend, what is above 0 is spent although the report is refused, and
+	// NOT_RECEIVED can no longer be true of the line: failed, succeeded or given_up closes it. A 0 is of one POST, and not of the line.
 	Cost          *Money `protobuf:"bytes,1,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
