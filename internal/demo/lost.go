@@ -4,9 +4,8 @@ import fake "github.com/settlementd/settlementd/internal/fakeprovider"
 
 // uncertainties are jobs of which nobody knew for a while whether their POST had arrived.
 func uncertainties() []scenario {
-	lost := fake.GenerationScript{Answers: []fake.Answer{fake.CutAfter}} // accepted and billed, but nobody hears of it
-	found := func(notFoundPolls int) fake.GenerationScript {
-		return fake.GenerationScript{Answers: lost.Answers, NotFoundPolls: notFoundPolls}
+	found := func(notFoundPolls int) fake.GenerationScript { // accepted and billed, but nobody hears of it
+		return fake.GenerationScript{Answers: []fake.Answer{fake.CutAfter}, NotFoundPolls: notFoundPolls}
 	}
 	return []scenario{
 		{
@@ -21,7 +20,18 @@ func uncertainties() []scenario {
 			name: "answer-lost-resent", title: "answer lost, same key sent again", permitSeconds: calm, provider: takesKeys,
 			steps: []step{
 				generations("first", fake.GenerationScript{Answers: []fake.Answer{fake.CutAfter, fake.Plainly}}),
-				reserve(credits()), uncertain("first"), resent("first"), ended("first", fake.Succeeded), settledOnce(delivered("first")),
+				reserve(credits()), uncertain("first"), permittedAgain("first"), submitted("first", fake.Accepted),
+				ended("first", fake.Succeeded), settledOnce(delivered("first")),
+			},
+			want: want{state: "COMPLETED", outcome: "COMPLETED", captured: creditsTaken, spent: GenerationCost, output: "RELEASABLE", posts: 1},
+		},
+		{
+			name: "resend-refused", title: "answer lost, the resend refused", permitSeconds: calm, provider: takesKeys,
+			steps: []step{
+				generations("first", fake.GenerationScript{Answers: []fake.Answer{fake.CutAfter, fake.Refuse}, NotFoundPolls: 1}),
+				reserve(credits()), uncertain("first"), permittedAgain("first"), lost("first"),
+				settled(submissionUncertain("first"), replayed), notFound("first", "UNCERTAIN"),
+				ended("first", fake.Succeeded), reconciled("first", provenSucceeded, applied), settled(delivered("first"), replayed),
 			},
 			want: want{state: "COMPLETED", outcome: "COMPLETED", captured: creditsTaken, spent: GenerationCost, output: "RELEASABLE", posts: 1},
 		},

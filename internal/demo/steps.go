@@ -98,15 +98,13 @@ func attempted(label string, want fakeprovider.Fact) step {
 	return inOrder(permitted(label), submitted(label, want))
 }
 
-// resent sends an attempt once more, under its own key.
-func resent(label string) step {
+// permittedAgain asks for the permit to send an attempt once more, under its own key.
+func permittedAgain(label string) step {
 	return func(ctx context.Context, j *job) error {
-		p, err := j.beginResend(ctx, j.key(label))
-		if err != nil {
-			return err
-		}
-		j.permits[p.key] = p
-		return submitted(label, fakeprovider.Accepted)(ctx, j)
+		key := j.key(label)
+		p, err := j.beginResend(ctx, key)
+		j.permits[key] = p
+		return err
 	}
 }
 

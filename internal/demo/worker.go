@@ -21,9 +21,10 @@ type worker struct {
 
 // permit is the right to start one request until a moment of this process's monotonic clock.
 type permit struct {
-	key   string
-	token string
-	ends  time.Time
+	key    string
+	token  string
+	ends   time.Time
+	resend bool // somebody may have sent the request already
 }
 
 // over tells whether the permit may be used no more, however long this process was asleep.
@@ -45,7 +46,7 @@ func (w *worker) begin(ctx context.Context, r *settlementv1.BeginSubmissionReque
 		return permit{}, fmt.Errorf("begin submission of %s: %v, want %v", r.RequestKey, a.Result, want)
 	}
 	ends := asked.Add(time.Duration(granted.GetExpiresInMs()) * time.Millisecond)
-	return permit{key: r.RequestKey, token: r.PermitToken, ends: ends}, nil
+	return permit{key: r.RequestKey, token: r.PermitToken, ends: ends, resend: r.GetGeneration().GetResend()}, nil
 }
 
 func (w *worker) beginGeneration(ctx context.Context, key string) (permit, error) {
@@ -68,12 +69,17 @@ func (w *worker) beginCheck(ctx context.Context, key string, stage settlementv1.
 	}, settlementv1.PermitKind_PERMIT_KIND_GRANTED)
 }
 
-// post sends the paid POST of a generation, once, and not at all when the permit is over.
+// post sends the paid POST of a generation, once, and not at all when the permit is over. That a resend was refused, or never sent, says
+// nothing of the POST before it.
 func (w *worker) post(ctx context.Context, p permit) (fakeprovider.Submission, error) {
 	if p.over() {
 		return fakeprovider.Submission{}, errPermitOver
 	}
-	return w.provider.Submit(ctx, p.key, fakeprovider.Generation{Input: "a lighthouse at dusk", CallbackURL: w.callbackURL}), nil
+	s := w.provider.Submit(ctx, p.key, fakeprovider.Generation{Input: "a lighthouse at dusk", CallbackURL: w.callbackURL})
+	if p.resend && (s.Fact == fakeprovider.Refused || s.Fact == fakeprovider.NotSent) {
+		s = fakeprovider.Submission{Fact: fakeprovider.Uncertain, Cause: fakeprovider.ServerError}
+	}
+	return s, nil
 }
 
 // postCheck sends the paid POST of a check, once, and not at all when the permit is over.
