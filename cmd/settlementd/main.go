@@ -30,8 +30,10 @@ type cli struct {
 	Dev          devCmd          `cmd:"" help:"Serve on an embedded PostgreSQL that keeps its data, with a demo tenant, until Ctrl-C."`
 	Demo         demoCmd         `cmd:"" help:"Play every outcome on a temporary PostgreSQL with a fake provider, and show what became of the holds."`
 	Fakeprovider fakeproviderCmd `cmd:"" name:"fakeprovider" help:"Run a generation provider and content checker that cost nothing, for tests."`
+	Bench        benchCmd        `cmd:"" help:"Measure the service on a temporary PostgreSQL: throughput, latency, and what a call costs client, server and database."`
 	DemoWorker   demoWorkerCmd   `cmd:"" hidden:""`
 	DemoDrainer  demoDrainerCmd  `cmd:"" hidden:""`
+	BenchServer  benchServerCmd  `cmd:"" hidden:""`
 }
 
 func main() {

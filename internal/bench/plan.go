@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// baseCallers is where the modes are compared with each other.
+const baseCallers = 256
+
+// group is points that differ in their mode only, and take turns.
+type group []Spec
+
+// plan lists what is measured: every value of each dimension around one point in the middle, not their product.
+func (o *Options) plan() []group {
+	at := o.base()
+	var groups []group
+	add := func(s Spec, without ...Mode) {
+		var g group
+		for _, mode := range o.Mode {
+			if !names(without, mode) {
+				g = append(g, o.of(mode, s))
+			}
+		}
+		if len(g) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	for _, n := range o.callers() {
+		s := at
+		s.Callers = n
+		add(s)
+	}
+	if o.Quick {
+		return groups
+	}
+	for _, d := range []struct {
+		values []int
+		of     *int
+	}{{o.budgets(), &at.Budgets}, {o.accounts(), &at.Accounts}, {o.tenants(), &at.Tenants}} {
+		normal := *d.of
+		for _, n := range d.values {
+			if *d.of = n; n != normal {
+				add(at, Noop) // a health check has no rows
+			}
+		}
+		*d.of = normal
+	}
+	for _, n := range o.connections() {
+		if n != at.Connections {
+			s := at
+			s.Connections = n
+			add(s)
+		}
+	}
+	return groups
+}
+
+// base is the point around which each dimension is varied: the usual value where the list has it, else the list's first.
+func (o *Options) base() Spec {
+	choose := func(values []int, usual int) int {
+		if slices.Contains(values, usual) {
+			return usual
+		}
+		return values[0]
+	}
+	return Spec{
+		Callers: choose(o.callers(), baseCallers), Budgets: choose(o.budgets(), 1), Accounts: o.accounts()[0],
+		Tenants: choose(o.tenants(), 1), Connections: choose(o.connections(), 1),
+	}
+}
+
+// of is the point of a mode.
+func (o *Options) of(m Mode, s Spec) Spec {
+	s.Mode, s.ItemsPerRPC, s.RPCsInFlight = m, 1, s.Callers
+	if m == Batch {
+		s.ItemsPerRPC, s.RPCsInFlight = o.BatchItems, min(s.Callers, o.BatchRPCs)
+	}
+	return s
+}
+
+// open is the point whose calls are due by the clock, if there is one. Its rate is that of the options, or half of what was reached.
+func (o *Options) open(reached func(Spec) float64) (Spec, bool) {
+	rate := cmp.Or(o.Rate, rateHalf)
+	if o.Rate == "" && (o.Quick || !names(o.Mode, Lane)) || rate == rateNone {
+		return Spec{}, false
+	}
+	s := o.of(Lane, o.base())
+	if s.Half = rate == rateHalf; s.Half {
+		s.Rate = reached(s) / 2
+	} else {
+		s.Rate, _ = strconv.ParseFloat(rate, 64) // validated
+	}
+	s.Callers, s.RPCsInFlight = 0, 0
+	return s, s.Rate > 0
+}
+
+func (o *Options) callers() []int {
+	if o.Quick {
+		return []int{1, baseCallers}
+	}
+	return either(o.Callers, 1, 16, 64, baseCallers, 1024)
+}
+
+func (o *Options) budgets() []int     { return either(o.Budgets, 1, 10) }
+func (o *Options) accounts() []int    { return either(o.Accounts, 10_000, 1) }
+func (o *Options) tenants() []int     { return either(o.Tenants, 1, 100) }
+func (o *Options) connections() []int { return either(o.Connections, 1, 32) }
+
+func either(chosen []int, usual ...int) []int {
+	if len(chosen) > 0 {
+		return chosen
+	}
+	return usual
+}
