@@ -17,6 +17,7 @@ import (
 type benchCmd struct {
 	bench.Options
 	Output   string            `enum:"table,json" default:"table" help:"How to print the report (table, json)."`
+	Chart    string            `type:"path" help:"Also draw throughput and p99 over the callers, as this SVG file." placeholder:"FILE"`
 	Server   map[string]string `help:"Settings of the server of all modes but single, as pool-size=16." placeholder:"SETTING=VALUE"`
 	Postgres map[string]string `help:"Parameters of PostgreSQL, besides shared_buffers=1GB;max_wal_size=8GB." placeholder:"NAME=VALUE"`
 }
@@ -68,11 +69,26 @@ func (b *benchCmd) program(name, database string, alone bool) []string {
 }
 
 func (b *benchCmd) print(report *bench.Report) error {
+	if err := b.draw(report); err != nil {
+		return err
+	}
 	if b.Output == "json" {
 		return report.WriteJSON(os.Stdout)
 	}
 	_, err := fmt.Println(report.Table())
 	return err
+}
+
+func (b *benchCmd) draw(report *bench.Report) (err error) {
+	if b.Chart == "" {
+		return nil
+	}
+	f, err := os.Create(b.Chart)
+	if err != nil {
+		return fmt.Errorf("chart: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return report.Chart(f)
 }
 
 // verifyAfterBench verifies every tenant.
@@ -106,7 +122,7 @@ func (p *benchProgress) tell(done, of int, s bench.Spec, callsPerSecond float64)
 	if p.terminal {
 		begin, end = "\r\x1b[K", ""
 	}
-	_, _ = fmt.Fprintf(p.to, "%s%d of %d: %s, %d callers: %.0f calls/s%s", begin, done, of, s.Mode, s.Callers, callsPerSecond, end)
+	_, _ = fmt.Fprintf(p.to, "%s%d of %d: %v: %.0f calls/s%s", begin, done, of, s, callsPerSecond, end)
 }
 
 func (p *benchProgress) end() {

@@ -41,3 +41,10 @@ func (c *clock) next() (warmUp, window time.Duration) {
 	c.done++
 	return min(window/10, warmUpMax), window
 }
+
+// leaveOut takes a time out of the bounds of the run.
+func (c *clock) leaveOut(span time.Duration) {
+	if !c.end.IsZero() {
+		c.end = c.end.Add(span)
+	}
+}

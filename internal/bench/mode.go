@@ -1,6 +1,9 @@
 package bench
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Mode is a way to make calls.
 type Mode string
@@ -43,3 +46,24 @@ func (s Spec) base() bool {
 
 // names tells whether the list has the mode.
 func names(modes []Mode, m Mode) bool { return slices.Contains(modes, m) }
+
+// String says what tells the point from most others.
+func (s Spec) String() string {
+	what := fmt.Sprintf("%s, %d callers", s.Mode, s.Callers)
+	if s.Rate > 0 {
+		what = fmt.Sprintf("%s, %.0f calls due a second", s.Mode, s.Rate)
+	}
+	for _, other := range []struct {
+		differs bool
+		text    string
+	}{
+		{s.Budgets > 1, fmt.Sprintf("%d budgets", s.Budgets)}, {s.Accounts == 1, "1 account"},
+		{s.Tenants > 1, fmt.Sprintf("%d tenants", s.Tenants)}, {s.Connections > 1, fmt.Sprintf("%d connections", s.Connections)},
+		{s.Existing > 0, fmt.Sprintf("%d reservations before", s.Existing)},
+	} {
+		if other.differs {
+			what += ", " + other.text
+		}
+	}
+	return what
+}

@@ -87,8 +87,8 @@ func (o *Options) open(reached func(Spec) float64) (Spec, bool) {
 		return Spec{}, false
 	}
 	s := o.of(Lane, o.base())
-	if s.Half = rate == rateHalf; s.Half {
-		s.Rate = reached(s) / 2
+	if rate == rateHalf {
+		s.Rate, s.Half = reached(s)/2, true
 	} else {
 		s.Rate, _ = strconv.ParseFloat(rate, 64) // validated
 	}

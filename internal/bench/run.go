@@ -105,9 +105,11 @@ func (r *runner) serve(ctx context.Context, groups []group) (err error) {
 		*way.to = c
 	}
 	for _, n := range either64(r.Existing) {
-		if err := r.db.grow(ctx, n, r.nextIDs()); err != nil {
+		start := time.Now()
+		if err := r.db.grow(ctx, n, r.base().accountsOfTenant(), r.nextIDs()); err != nil {
 			return err
 		}
+		r.clock.leaveOut(time.Since(start))
 		if err := r.points(ctx, groups, n); err != nil {
 			return err
 		}

@@ -28,7 +28,10 @@ func (r *Report) Table() string {
 		verdict = fmt.Sprintf("verify: %d rows broken:\n%s", len(r.Ledger.Findings), strings.Join(r.Ledger.Findings, "\n"))
 	}
 	parts = append(parts, fmt.Sprintf("The run took %.0f s. %s", r.Seconds, verdict))
-	return strings.Join(append(parts, r.Ratios.table()), "\n")
+	if r.Ratios != (Ratios{}) {
+		parts = append(parts, r.Ratios.table())
+	}
+	return strings.Join(parts, "\n")
 }
 
 func (m Machine) line() string {
