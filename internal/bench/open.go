@@ -17,7 +17,7 @@ const (
 // keepPace makes jobs whose calls are due at a fixed rate, whatever becomes of those before them.
 func (w *work) keepPace(ctx context.Context, stop *atomic.Bool, late *atomic.Int64) error {
 	every := time.Duration(2 * float64(time.Second) / w.spec.Rate) // a pair is two calls
-	return pace(ctx, every, stop, func(ctx context.Context, i int, due time.Time) error {
+	return pace(ctx, every, inFlightMax, stop, func(ctx context.Context, i int, due time.Time) error {
 		if time.Since(due) > lateAfter {
 			late.Add(1)
 		}
@@ -34,10 +34,10 @@ func (w *work) keepPace(ctx context.Context, stop *atomic.Bool, late *atomic.Int
 }
 
 // pace starts do at every multiple of a time, each on its own, and tells it when it was due. Those that were missed are started as soon as
-// may be: none is left out. It returns when stop is set and the last one is over.
-func pace(ctx context.Context, every time.Duration, stop *atomic.Bool, do func(ctx context.Context, i int, due time.Time) error) error {
+// may be: none is left out. More than a number are not under way at a time. It returns when stop is set and the last one is over.
+func pace(ctx context.Context, every time.Duration, most int, stop *atomic.Bool, do func(ctx context.Context, i int, due time.Time) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(inFlightMax)
+	group.SetLimit(most)
 	begin := time.Now()
 	for i := 0; !stop.Load(); i++ {
 		due := begin.Add(time.Duration(i) * every)

@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +14,7 @@ const (
 	left, right   = 80.0, 100.0  // of the plane in it
 	top, bottom   = 40.0, 40.0
 	beside        = 8.0 // of a text
+	lineHeight    = 14.0
 	lower         = 4.0 // of a text whose middle is to be at a line
 )
 
@@ -61,20 +64,32 @@ func (d *drawing) panel(title string, lines []line) {
 	for _, l := range lines {
 		d.line(l, x, y)
 	}
+	d.names(lines, x, y)
 	d.down += height
 }
 
-// line draws a line with its points, and its name behind the last.
+// line draws a line with its points, which tell their values to whoever points at them.
 func (d *drawing) line(l line, x, y axis) {
 	var path []string
 	for _, p := range l.at {
 		path = append(path, fmt.Sprintf("%.1f,%.1f", x.place(p.x), y.place(p.y)))
-		d.add(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s, %g callers: %.4g</title></circle>`,
+		d.add(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s, %g callers: %.2f</title></circle>`,
 			x.place(p.x), y.place(p.y), colours[l.mode], l.mode, p.x, p.y)
 	}
 	d.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, strings.Join(path, " "), colours[l.mode])
-	last := l.at[len(l.at)-1]
-	d.add(`<text x="%.1f" y="%.1f" fill="%s">%s</text>`, x.place(last.x)+beside, y.place(last.y)+lower, colours[l.mode], l.mode)
+}
+
+// names writes the name of each line behind its last point, from the top down and none over another.
+func (d *drawing) names(lines []line, x, y axis) {
+	lines = slices.Clone(lines)
+	last := func(l line) place { return l.at[len(l.at)-1] }
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(last(b).y, last(a).y) })
+	above := 0.0
+	for _, l := range lines {
+		at := max(y.place(last(l).y), above+lineHeight)
+		above = at
+		d.add(`<text x="%.1f" y="%.1f" fill="%s">%s</text>`, x.place(last(l).x)+beside, at+lower, colours[l.mode], l.mode)
+	}
 }
 
 // axis places values by their logarithm.
