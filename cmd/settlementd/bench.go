@@ -122,7 +122,7 @@ func (p *benchProgress) tell(done, of int, s bench.Spec, callsPerSecond float64)
 	if p.terminal {
 		begin, end = "\r\x1b[K", ""
 	}
-	_, _ = fmt.Fprintf(p.to, "%s%d of %d: %v: %.0f calls/s%s", begin, done, of, s, callsPerSecond, end)
+	_, _ = fmt.Fprintf(p.to, "%s%d of %d: %s: %.0f calls/s%s", begin, done, of, s.Title(), callsPerSecond, end)
 }
 
 func (p *benchProgress) end() {

@@ -47,8 +47,8 @@ func (s Spec) base() bool {
 // names tells whether the list has the mode.
 func names(modes []Mode, m Mode) bool { return slices.Contains(modes, m) }
 
-// String says what tells the point from most others.
-func (s Spec) String() string {
+// Title says what tells the point from most others.
+func (s Spec) Title() string {
 	what := fmt.Sprintf("%s, %d callers", s.Mode, s.Callers)
 	if s.Rate > 0 {
 		what = fmt.Sprintf("%s, %.0f calls due a second", s.Mode, s.Rate)

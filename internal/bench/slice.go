@@ -38,7 +38,7 @@ func (r *runner) slice(ctx context.Context, s Spec, warmUp time.Duration, window
 		err = failed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w", s, err)
+		return nil, fmt.Errorf("%s: %w", s.Title(), err)
 	}
 	return tallies, nil
 }
