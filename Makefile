@@ -3,7 +3,7 @@
 tools = go tool -modfile=tools/go.mod
 bin   = bin/settlementd
 
-.PHONY: demo test build setup lint generate breaking bench clean
+.PHONY: demo test build setup lint generate breaking bench benchmarks clean
 
 demo: setup build ## plays every outcome on a private PostgreSQL and shows what became of the holds
 	$(bin) demo
@@ -29,8 +29,14 @@ breaking:
 generate: ## Go code of the protos
 	$(tools) buf generate
 
-bench: setup ## Reserve and Settle pairs through the whole path, beside one transaction a call
-	go test -run='^$$' -bench=. -benchtime=3s ./internal/bench
+bench: setup build ## what the service can do on this machine, and what a call costs; then the Go benchmarks
+	$(bin) bench
+	$(MAKE) benchmarks
+
+benchmarks: setup ## the Go benchmarks, beside those of the run before
+	@mkdir -p bin && touch bin/benchmarks.txt && mv bin/benchmarks.txt bin/benchmarks.before.txt
+	go test -run='^$$' -bench=. -count=6 ./internal/ledger/... ./internal/bench | tee bin/benchmarks.txt
+	$(tools) benchstat bin/benchmarks.before.txt bin/benchmarks.txt
 
 clean:
 	rm -rf bin

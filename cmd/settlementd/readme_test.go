@@ -42,7 +42,7 @@ func TestREADMEListsEverySetting(t *testing.T) {
 	}
 }
 
-// TestREADMECommandsAreUnderstood parses the README's commands of reconcile as the program would.
+// TestREADMECommandsAreUnderstood parses the README's commands of reconcile and bench as the program would.
 func TestREADMECommandsAreUnderstood(t *testing.T) {
 	withoutSettings(t)
 	t.Setenv("SETTLEMENTD_TENANT", "demo")
@@ -51,7 +51,7 @@ func TestREADMECommandsAreUnderstood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile(`(?m)^bin/settlementd (reconcile [^#\n]*)`).FindAllStringSubmatch(string(text), -1)
+	commands := regexp.MustCompile(`(?m)^bin/settlementd ((?:reconcile|bench) [^#\n]*)`).FindAllStringSubmatch(string(text), -1)
 	for _, command := range commands {
 		var args []string
 		for _, arg := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(command[1], -1) {
@@ -62,7 +62,7 @@ func TestREADMECommandsAreUnderstood(t *testing.T) {
 			t.Errorf("%s: %v", command[1], err)
 		}
 	}
-	if len(commands) < 9 {
+	if len(commands) < 13 {
 		t.Errorf("only %d commands", len(commands))
 	}
 }

@@ -72,7 +72,13 @@ func kernel() string {
 	return runtime.GOOS + " " + strings.TrimSpace(string(release))
 }
 
-// filesystem is the kind of file system that a folder is on. Memory would make every commit too fast.
+// InMemory tells whether a folder is on a file system that no commit waits for.
+func InMemory(folder string) bool {
+	kind := filesystem(folder)
+	return kind == "tmpfs" || kind == "ramfs"
+}
+
+// filesystem is the kind of file system that a folder is on.
 func filesystem(folder string) string {
 	text, _ := os.ReadFile("/proc/self/mounts")
 	best, kind := "", "unknown"

@@ -12,7 +12,11 @@ import (
 
 // Table draws the report for people. What it comes to stands last.
 func (r *Report) Table() string {
-	parts := []string{r.Machine.line(), r.points(), "Times are milliseconds of an RPC; CPU is microseconds of a call, by client, server and PostgreSQL."}
+	parts := []string{r.Machine.line(), r.points()}
+	if r.Machine.Folder == "tmpfs" || r.Machine.Folder == "ramfs" || !r.Machine.Fsync {
+		parts = append(parts, "No commit waited for a disk: take the throughputs for what a machine without one could do.")
+	}
+	parts = append(parts, "Times are milliseconds of an RPC; CPU is microseconds of a call, by client, server and PostgreSQL.")
 	if r.Commit.Commits > 0 {
 		parts = append(parts, fmt.Sprintf("A one-row commit of PostgreSQL takes %.3f ms (p50) and %.3f ms (p99).", r.Commit.P50, r.Commit.P99))
 	}
