@@ -147,6 +147,7 @@ func (c Config) settings() (map[string]string, error) {
 		// A planner that meets an empty or fast-growing table picks a sequential scan, a bitmap of all it has, or a hash join, and
 		// keeps it. Every statement of these pools has an index that finds its rows.
 		s["enable_seqscan"], s["enable_bitmapscan"], s["enable_hashjoin"], s["enable_mergejoin"] = "off", "off", "off", "off"
+		s["enable_memoize"] = "off" // no row is looked up twice
 		s["plan_cache_mode"] = "force_generic_plan"
 		s["lock_timeout"], s["statement_timeout"], s["idle_in_transaction_session_timeout"] = lockTimeout, statementTimeout, idleTimeout
 	case Read:

@@ -42,12 +42,12 @@ func one[T any](t *testing.T, pool *pgxpool.Pool, sql string, args ...any) T {
 func TestSettingsOfThePools(t *testing.T) {
 	t.Parallel()
 	db := postgrestest.New(t)
-	names := []string{"enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "plan_cache_mode", "lock_timeout",
+	names := []string{"enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "enable_memoize", "plan_cache_mode", "lock_timeout",
 		"statement_timeout", "idle_in_transaction_session_timeout", "default_transaction_isolation", "TimeZone", "application_name", "search_path"}
 	db.Exec(fmt.Sprintf("ALTER DATABASE %s SET default_transaction_isolation = 'serializable'", db.Name))
 	for kind, want := range map[postgres.Kind][]string{
-		postgres.Ledger: {"off", "off", "off", "off", "force_generic_plan", "500ms", "2s", "10s", "read committed", "UTC", "here", `"Odd ""name"`},
-		postgres.Read:   {"on", "on", "on", "on", "auto", "0", "30s", "0", "read committed", "UTC", "here", `"Odd ""name"`},
+		postgres.Ledger: {"off", "off", "off", "off", "off", "force_generic_plan", "500ms", "2s", "10s", "read committed", "UTC", "here", `"Odd ""name"`},
+		postgres.Read:   {"on", "on", "on", "on", "on", "auto", "0", "30s", "0", "read committed", "UTC", "here", `"Odd ""name"`},
 	} {
 		pool := open(t, postgres.Config{DSN: db.ServiceDSN(), Kind: kind, Schema: `Odd "name`, MaxConns: 1, ApplicationName: "here"})
 		var got []string

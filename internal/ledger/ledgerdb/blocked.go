@@ -28,6 +28,14 @@ func (l *load) readPresent(rows pgx.Rows) error {
 	return nil
 }
 
+// missingAccounts are the accounts that were asked for and not locked.
+func (l *load) missingAccounts() []string {
+	return slices.DeleteFunc(slices.Clone(l.accountIDs), func(id string) bool {
+		_, locked := l.places.accounts[id]
+		return locked
+	})
+}
+
 // takeBlocked finds what exists and was not locked. A row that somebody inserted while others were waited for looks the same: without it
 // the book would lie.
 func (l *load) takeBlocked() Blocked {

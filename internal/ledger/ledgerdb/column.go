@@ -1,6 +1,7 @@
 package ledgerdb
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -9,10 +10,11 @@ import (
 // column maps one column of a table to a field of its row R. All rows of a statement travel as one array for each column.
 type column[R any] struct {
 	name   string
-	kind   string        // the SQL type of the array's elements
-	cast   string        // from kind to the type of the column, where it is another one
-	dest   func(*R) any  // where a value of the column is scanned to; NULL scans as the zero value
-	values func([]R) any // the array of a statement's rows
+	kind   string          // the SQL type of the array's elements
+	cast   string          // from kind to the type of the column, where it is another one
+	dest   func(*R) any    // where a value of the column is scanned to; NULL scans as the zero value
+	values func([]R) any   // the array of a statement's rows
+	text   func(*R) string // the value, of a column that is part of a key
 }
 
 // text is a column that is never NULL.
@@ -21,6 +23,7 @@ func text[R any](name string, field func(*R) *string) column[R] {
 		name: name, kind: "text",
 		dest:   func(r *R) any { return (*nullText)(field(r)) },
 		values: func(rows []R) any { return array(rows, func(r *R) string { return *field(r) }) },
+		text:   func(r *R) string { return *field(r) },
 	}
 }
 
@@ -93,6 +96,7 @@ func timestamp[R any](name string, field func(*R) *time.Time) column[R] {
 		name: name, kind: "timestamptz",
 		dest:   func(r *R) any { return (*nullTime)(field(r)) },
 		values: func(rows []R) any { return array(rows, func(r *R) time.Time { return *field(r) }) },
+		text:   func(r *R) string { return strconv.FormatInt(field(r).UnixMicro(), 10) },
 	}
 }
 

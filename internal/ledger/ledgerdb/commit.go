@@ -82,17 +82,17 @@ func (l *Loaded) Save(ctx context.Context, tx pgx.Tx) error {
 // rows come sorted, and entries in the order of the calls.
 func (l *Loaded) queueWrites(b *pgx.Batch, c *ledger.Changes) {
 	accounts.queueInsert(b, l.tenant, c.Accounts.Inserted)
-	accounts.queueUpdate(b, l.tenant, c.Accounts.Updated)
+	accounts.queueUpdate(b, l.tenant, l.places.accounts, c.Accounts.Updated)
 	providers.queueInsert(b, l.tenant, c.Providers.Inserted)
-	providers.queueUpdate(b, l.tenant, c.Providers.Updated)
+	providers.queueUpdate(b, l.tenant, l.places.providers, c.Providers.Updated)
 	budgets.queueInsert(b, l.tenant, c.Budgets.Inserted)
-	budgets.queueUpdate(b, l.tenant, c.Budgets.Updated)
+	budgets.queueUpdate(b, l.tenant, l.places.budgets, c.Budgets.Updated)
 	reservations.queueInsert(b, l.tenant, rowsOf(c.Reservations.Inserted, newReservationRow))
-	reservations.queueUpdate(b, l.tenant, rowsOf(c.Reservations.Updated, newReservationRow), l.previous(c.Reservations.Updated))
+	reservations.queueUpdate(b, l.tenant, l.places.reservations, rowsOf(c.Reservations.Updated, newReservationRow), l.previous(c.Reservations.Updated))
 	lines.queueInsert(b, l.tenant, c.Lines.Inserted)
-	lines.queueUpdate(b, l.tenant, c.Lines.Updated)
+	lines.queueUpdate(b, l.tenant, l.places.lines, c.Lines.Updated)
 	entries.queueInsert(b, l.tenant, rowsOf(c.Entries, newEntryRow))
-	exceptions.queueUpdate(b, l.tenant, rowsOf(c.Exceptions.Updated, newExceptionRow))
+	exceptions.queueUpdate(b, l.tenant, l.places.exceptions, rowsOf(c.Exceptions.Updated, newExceptionRow))
 	exceptions.queueInsert(b, l.tenant, rowsOf(c.Filed, newExceptionRow))
 }
 

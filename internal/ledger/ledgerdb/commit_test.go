@@ -167,7 +167,7 @@ func TestWithoutPreparedStatements(t *testing.T) {
 	w := newWorld(t)
 	w.db.Exec(`ALTER ROLE settlementd_service IN DATABASE ` + w.db.Name + ` SET enable_seqscan = off`)
 	for name, value := range map[string]string{
-		"timezone": "UTC", "default_transaction_isolation": "read committed", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+		"timezone": "UTC", "default_transaction_isolation": "read committed", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "enable_memoize": "off",
 		"plan_cache_mode": "force_generic_plan", "lock_timeout": "500ms", "statement_timeout": "2s",
 		"idle_in_transaction_session_timeout": "10s",
 	} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/settlementd/settlementd/internal/ledger"
 )
@@ -28,6 +29,7 @@ type load struct {
 	reads []func(pgx.Rows) error // one for each statement, in their order
 
 	rows         ledger.Rows
+	places       places
 	present      []presentRow
 	tenantExists bool
 	xid          uint64
@@ -40,6 +42,7 @@ func newLoad(tenant ledger.TenantID, keys ledger.Keys, patience Patience) *load 
 		requestKeys: sorted(keys.RequestKeys), tasks: sorted(keys.Tasks), eventKeys: sorted(keys.EventKeys),
 		exceptionIDs: sorted(keys.Exceptions),
 		rows:         ledger.Rows{Periods: map[ledger.ProviderID]time.Time{}},
+		places:       newPlaces(),
 	}
 }
 
@@ -60,8 +63,15 @@ func (l *load) run(ctx context.Context, conn sender) (Loaded, error) {
 	if err := l.send(ctx, conn); err != nil {
 		return Loaded{}, err
 	}
+	if missing := l.missingAccounts(); len(missing) > 0 {
+		// Rare: an account that does not exist, or that somebody has locked.
+		l.queue(presentAccounts, l.readPresent, l.tenant, missing)
+		if err := l.send(ctx, conn); err != nil {
+			return Loaded{}, err
+		}
+	}
 	loaded := Loaded{
-		Blocked: l.takeBlocked(), TenantExists: l.tenantExists, XID: l.xid, tenant: l.tenant,
+		Blocked: l.takeBlocked(), TenantExists: l.tenantExists, XID: l.xid, tenant: l.tenant, places: l.places,
 		revisions: make(map[ledger.ReservationID]int32, len(l.rows.Reservations)),
 	}
 	for i := range l.rows.Reservations {
@@ -73,9 +83,12 @@ func (l *load) run(ctx context.Context, conn sender) (Loaded, error) {
 	return loaded, nil
 }
 
+// send sends what is queued and reads the answers.
 func (l *load) send(ctx context.Context, conn sender) error {
-	results := conn.SendBatch(ctx, &l.batch)
-	for _, read := range l.reads {
+	batch, reads := l.batch, l.reads
+	l.batch, l.reads = pgx.Batch{}, nil
+	results := conn.SendBatch(ctx, &batch)
+	for _, read := range reads {
 		rows, err := results.Query()
 		if err == nil {
 			err = read(rows)
@@ -99,25 +112,21 @@ func (l *load) queue(sql string, read func(pgx.Rows) error, args ...any) {
 
 func nothing(pgx.Rows) error { return nil }
 
-// queueLocks locks in the order that all transactions follow. Statements without keys are left out.
+// queueLocks locks in the order that all transactions follow. What the reservations name is locked along with what the keys name.
 func (l *load) queueLocks() {
-	ofReservations := len(l.reservationIDs) > 0
-	if ofReservations {
-		l.queue(l.sql.reservations, l.readReservations, l.tenant, l.reservationIDs)
+	if len(l.reservationIDs)+len(l.accountIDs)+len(l.providerIDs) == 0 {
+		return
 	}
-	if ofReservations || len(l.accountIDs) > 0 {
-		l.queue(l.sql.accounts, into(accounts, &l.rows.Accounts), l.tenant, l.reservationIDs, l.accountIDs)
-	}
-	if ofReservations || len(l.providerIDs) > 0 {
-		l.queue(l.sql.providers, into(providers, &l.rows.Providers), l.tenant, l.reservationIDs, l.providerIDs)
-		l.queue(l.sql.budgets, into(budgets, &l.rows.Budgets), l.tenant, l.reservationIDs, l.providerIDs)
-	}
+	l.queue(l.sql.reservations, l.readReservations, l.tenant, l.reservationIDs)
+	l.queue(l.sql.accounts, into(accounts, &l.rows.Accounts, l.places.accounts), l.tenant, l.accountIDs)
+	l.queue(l.sql.providers, into(providers, &l.rows.Providers, l.places.providers), l.tenant, l.providerIDs)
+	l.queue(l.sql.budgets, into(budgets, &l.rows.Budgets, l.places.budgets), l.tenant, l.providerIDs)
 }
 
 // queueReads reads what the locks protect, and last the clock.
 func (l *load) queueReads() {
-	if len(l.reservationIDs)+len(l.accountIDs) > 0 {
-		l.queue(presentAccounts, l.readPresent, l.tenant, l.reservationIDs, l.accountIDs)
+	if len(l.reservationIDs) > 0 {
+		l.queue(presentReservations, l.readPresent, l.tenant, l.reservationIDs)
 	}
 	if l.patience == SkipLocked && len(l.providerIDs) > 0 {
 		l.queue(presentProviders, l.readPresent, l.tenant, l.providerIDs)
@@ -137,26 +146,27 @@ func (l *load) queueReads() {
 }
 
 // into reads a statement's rows of a table.
-func into[R any](t *table[R], to *[]R) func(pgx.Rows) error {
+func into[R any](t *table[R], to *[]R, places map[string]pgtype.TID) func(pgx.Rows) error {
 	return func(rows pgx.Rows) (err error) {
-		*to, err = t.collect(rows)
+		*to, err = t.collectLocated(rows, places)
 		return err
 	}
 }
 
 func (l *load) readReservations(rows pgx.Rows) error {
-	found, err := reservations.collect(rows)
+	found, err := reservations.collectLocated(rows, l.places.reservations)
 	l.rows.Reservations = array(found, (*reservationRow).reservation)
 	return err
 }
 
-func (l *load) readExceptions(rows pgx.Rows) (err error) {
-	l.rows.Exceptions, err = collectExceptions(rows)
+func (l *load) readExceptions(rows pgx.Rows) error {
+	found, err := exceptions.collectLocated(rows, l.places.exceptions)
+	l.rows.Exceptions = array(found, (*exceptionRow).exception)
 	return err
 }
 
 func (l *load) readLines(rows pgx.Rows) error {
-	found, err := lines.collect(rows)
+	found, err := lines.collectLocated(rows, l.places.lines)
 	l.rows.Lines = append(l.rows.Lines, found...)
 	return err
 }

@@ -1,5 +1,10 @@
 package ledgerdb
 
+import (
+	"fmt"
+	"strings"
+)
+
 // lockStatements lock rows for one kind of patience. FOR NO KEY UPDATE, because a foreign-key check of a new row beside it would have to
 // wait for FOR UPDATE.
 type lockStatements struct {
@@ -32,16 +37,29 @@ var (
 // keys. It leaves the planner no other way. Given a list of keys to compare with, it would read all of a tenant's rows for as long as it
 // believes that these are few, which is what it believes of every table that was empty a minute ago.
 func each(columns, keys, table, match, lock string) string {
-	return "SELECT " + columns + " FROM " + keys + " CROSS JOIN LATERAL (SELECT r.* FROM " + table + " r WHERE r.tenant_id = $1 AND " + match +
+	return "SELECT " + columns + " FROM " + keys + " CROSS JOIN LATERAL (SELECT r.*, r.ctid AS place FROM " + table + " r WHERE r.tenant_id = $1 AND " + match +
 		" OFFSET 0" + lock + ") t"
 }
 
 // keysOf are the elements of an array argument as keys.
 func keysOf(argument string) string { return "unnest(" + argument + "::text[]) k (id)" }
 
-// ofReservations are a column of the reservations in $2, and the ids in $3, sorted as they are locked.
-func ofReservations(column string) string {
-	return "(SELECT unnest($3::text[]) UNION " + each("t."+column, keysOf("$2"), "reservations", "r.reservation_id = k.id", "") + " ORDER BY 1) k (id)"
+// remembered are the parts of a setting of this transaction that the locking of the reservations has left. No id contains a space.
+func remembered(what string) string {
+	return "unnest(string_to_array(current_setting('settlementd." + what + "'), ' '))"
+}
+
+// remember keeps which reservations are locked, and what they name, for the statements behind it in the same round trip: these need not look
+// every reservation up again.
+func remember(locked string) string {
+	keep := func(what, value, from string) string {
+		return fmt.Sprintf("set_config('settlementd.%s', (SELECT coalesce(string_agg(%s, ' '), '') FROM %s), true)", what, value, from)
+	}
+	of := "(SELECT DISTINCT provider_id, period_start FROM " + locked + ") b"
+	return "num_nonnulls(" + strings.Join([]string{
+		keep("reservations", "reservation_id", locked), keep("accounts", "account_id", locked), keep("providers", "provider_id", of),
+		keep("budgets", "provider_id || ' ' || (to_json(period_start) #>> '{}')", of),
+	}, ", ") + ")"
 }
 
 // currentPeriods are the budget rows that named providers use now. A period that ends between this and the clock is found out by the
@@ -52,21 +70,24 @@ func currentPeriods(providerIDs string) string {
 }
 
 func lockReservations(how string) string {
-	return each(reservations.columns("t"), keysOf("$2"), "reservations", "r.reservation_id = k.id", how)
+	return "WITH locked AS MATERIALIZED (" + each(reservations.located("t"), keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
+		" SELECT * FROM locked WHERE (SELECT " + remember("locked") + ") = 4"
 }
 
 func lockAccounts(how string) string {
-	return each(accounts.columns("t"), ofReservations("account_id"), "accounts", "r.account_id = k.id", how)
+	return each(accounts.located("t"), "(SELECT unnest($2::text[]) UNION SELECT "+remembered("accounts")+" ORDER BY 1) k (id)",
+		"accounts", "r.account_id = k.id", how)
 }
 
 func lockProviders(how string) string {
-	return each(providers.columns("t"), ofReservations("provider_id"), "providers", "r.provider_id = k.id", how)
+	return each(providers.located("t"), "(SELECT unnest($2::text[]) UNION SELECT "+remembered("providers")+" ORDER BY 1) k (id)",
+		"providers", "r.provider_id = k.id", how)
 }
 
 func lockBudgets(how string) string {
-	keys := "(" + each("t.provider_id, t.period_start", keysOf("$2"), "reservations", "r.reservation_id = k.id", "") +
-		" UNION " + currentPeriods("$3") + " ORDER BY 1, 2) k (provider_id, period_start)"
-	return each(budgets.columns("t"), keys, "budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", how)
+	keys := "(SELECT part[n], part[n + 1]::timestamptz FROM (SELECT string_to_array(current_setting('settlementd.budgets'), ' ')) s (part), " +
+		"generate_series(1, cardinality(part), 2) n UNION " + currentPeriods("$2") + " ORDER BY 1, 2) k (provider_id, period_start)"
+	return each(budgets.located("t"), keys, "budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", how)
 }
 
 // ofAnyReservation is true of every line, and what the index of lines by reservation asks for: no other statement is led to that index.
@@ -74,15 +95,15 @@ const ofAnyReservation = "reservation_id >= ''"
 
 // linesBy read lines by one set of keys each.
 var linesBy = [...]string{
-	each(lines.columns("t"), keysOf("$2"), "lines", "r.reservation_id = k.id AND r."+ofAnyReservation, ""),
-	each(lines.columns("t"), keysOf("$2"), "lines", "r.request_key = k.id", ""),
-	each(lines.columns("t"), keysOf("$2"), "lines", "r.provider_task_id = k.id", ""),
+	each(lines.located("t"), keysOf("$2"), "lines", "r.reservation_id = k.id AND r."+ofAnyReservation, ""),
+	each(lines.located("t"), keysOf("$2"), "lines", "r.request_key = k.id", ""),
+	each(lines.located("t"), keysOf("$2"), "lines", "r.provider_task_id = k.id", ""),
 }
 
 var (
 	readEntries = each(entryColumns, keysOf("$2"), "entries", "r.event_key = k.id", "")
 
-	readExceptions = each(exceptions.columns("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", "")
+	readExceptions = each(exceptions.located("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", "")
 
 	readClock = `WITH clock AS MATERIALIZED (SELECT settlement_now() AS now, pg_current_xact_id() AS xid)
 		SELECT c.now, c.xid, EXISTS (SELECT FROM tenants WHERE tenant_id = $1),
@@ -90,8 +111,10 @@ var (
 		FROM clock c LEFT JOIN (` + each("t.provider_id, t.budget_period, t.time_zone", keysOf("$2"), "providers", "r.provider_id = k.id", "") + `) p ON true`
 
 	// These look without a lock at what a batch asked for: what exists and was not locked is blocked.
-	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$3"), "accounts", "r.account_id = k.id", "") +
-		" UNION ALL " + each("'reservation', t.reservation_id, t.account_id, NULL", keysOf("$2"), "reservations", "r.reservation_id = k.id", "")
+	presentReservations = each("'reservation', t.reservation_id, t.account_id, NULL::timestamptz",
+		"(SELECT unnest($2::text[]) EXCEPT SELECT "+remembered("reservations")+") k (id)", "reservations", "r.reservation_id = k.id", "")
+
+	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$2"), "accounts", "r.account_id = k.id", "")
 
 	presentProviders = each("'provider', t.provider_id, NULL::text, NULL::timestamptz", keysOf("$2"), "providers", "r.provider_id = k.id", "") +
 		" UNION ALL " + each("'budget', t.provider_id, NULL, t.period_start", "("+currentPeriods("$2")+") k (provider_id, period_start)",

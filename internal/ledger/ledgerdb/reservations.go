@@ -82,7 +82,7 @@ var reservations = declare(table[reservationRow]{
 		timestamp("updated_at", func(r *reservationRow) *time.Time { return &r.UpdatedAt }),
 	},
 	// The row is locked, so nothing can have changed it since it was read; if something has, the batch fails.
-	condition: "r.revision = u.previous",
+	condition: "t.revision = u.previous",
 })
 
 func always(*reservationRow) bool { return true }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/settlementd/settlementd/internal/ledger"
@@ -28,6 +29,18 @@ type Loaded struct {
 
 	tenant    string
 	revisions map[ledger.ReservationID]int32 // as they were loaded
+	places    places
+}
+
+// places tell where the rows of each table are, by key.
+type places struct {
+	accounts, providers, budgets, reservations, lines, exceptions map[string]pgtype.TID
+}
+
+func newPlaces() places {
+	return places{
+		map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{},
+	}
 }
 
 // Batch is an open transaction with the rows that its calls need. It ends with Commit or Rollback, which give its connection back.
