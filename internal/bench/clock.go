@@ -19,10 +19,10 @@ type clock struct {
 
 func newClock(start time.Time, o *Options, groups []group) *clock {
 	points := len(flat(groups))
-	if _, wanted := o.open(func(Spec) float64 { return 1 }); wanted {
+	if _, wanted := o.due(0, func(Spec) float64 { return 1 }); wanted {
 		points++
 	}
-	c := &clock{slices: rounds * points * max(len(o.Existing), 1), window: eachPoint / rounds}
+	c := &clock{slices: rounds * points * len(o.sizes()), window: eachPoint / rounds}
 	if o.Quick {
 		c.window = quickPoint / rounds
 	}

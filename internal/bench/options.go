@@ -19,11 +19,11 @@ type Options struct {
 	BatchRPCs   int    `name:"batch-rpcs" default:"4" help:"RPCs of the batch mode that are under way at a time, at most as many as callers (1 to 64)."`
 
 	Quick bool          `help:"Only 1 and 256 callers on one hot budget, in less than a minute."`
-	For   time.Duration `help:"How long the whole run may take, but for filling the database; its points share the time. Absent: 5s a point."`
+	For   time.Duration `help:"How long the whole run may take, but for filling databases; its points share the time. Absent: 5s a point."`
 	Rate  string        `help:"Also let calls be due at this rate, in calls a second, or half: half of what the lane mode reached at 256 callers. none: do not. Absent: half, but none with --quick." placeholder:"CALLS"`
 	IDs   string        `name:"ids" enum:"ordered,random" default:"ordered" help:"Ids of reservations and requests that ascend, as ULIDs do, or that do not, as random UUIDs (ordered, random)."`
 
-	Existing    []int64       `help:"Measure with this many reservations in the database before the first call; several numbers, ascending, measure all points at each."`
+	Existing    []int64       `help:"Measure with this many reservations in the database before the first call; several numbers, ascending, measure all points with each, side by side."`
 	OldSnapshot time.Duration `help:"Also run the lane mode for this long while a transaction holds an old snapshot open."`
 }
 

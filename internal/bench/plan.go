@@ -80,13 +80,14 @@ func (o *Options) of(m Mode, s Spec) Spec {
 	return s
 }
 
-// open is the point whose calls are due by the clock, if there is one. Its rate is that of the options, or half of what was reached.
-func (o *Options) open(reached func(Spec) float64) (Spec, bool) {
+// due is the point whose calls are due by the clock, if there is one. Its rate is that of the options, or half of what was reached.
+func (o *Options) due(existing int64, reached func(Spec) float64) (Spec, bool) {
 	rate := cmp.Or(o.Rate, rateHalf)
 	if o.Rate == "" && (o.Quick || !names(o.Mode, Lane)) || rate == rateNone {
 		return Spec{}, false
 	}
 	s := o.of(Lane, o.base())
+	s.Existing = existing
 	if rate == rateHalf {
 		s.Rate, s.Half = reached(s)/2, true
 	} else {

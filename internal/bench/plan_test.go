@@ -39,7 +39,7 @@ func TestThePlanVariesOneDimensionAtATime(t *testing.T) {
 			t.Errorf("%d points vary %q, want %d", seen[name], name, want)
 		}
 	}
-	if s, wanted := o.open(func(Spec) float64 { return 9000 }); !wanted || s.Rate != 4500 || s.Mode != Lane || !s.Half {
+	if s, wanted := o.due(0, func(Spec) float64 { return 9000 }); !wanted || s.Rate != 4500 || s.Mode != Lane || !s.Half {
 		t.Errorf("the open loop is %+v, %v", s, wanted)
 	}
 }

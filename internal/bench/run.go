@@ -8,149 +8,105 @@ import (
 	"time"
 )
 
-// Config says where a run finds everything. Nobody else uses the database.
+// Config says where a run finds everything.
 type Config struct {
 	Options
-	Owner       string                      // connection string of the migrated database, for the role that owns it
-	PostgresPID int                         // of PostgreSQL's first process
-	Server      func(alone bool) []string   // the command line of a server on the database
-	Progress    Progress                    // may be nil
-	Log         io.Writer                   // of the servers
-	Verify      func(context.Context) error // fails on a broken ledger, with a *BrokenError
+	Database    func(ctx context.Context, number int) (Place, error)               // makes a database, the first with the number 0
+	PostgresPID int                                                                // of the first process of their PostgreSQL
+	Server      func(at Place, alone bool) []string                                // the command line of a server
+	Verify      func(ctx context.Context, at Place) (findings []string, err error) // what is broken in the ledger
+	Progress    func(text string)                                                  // is told what was done last; may be nil
+	Log         io.Writer                                                          // of the servers
 }
 
-// Progress is told of each slice: how many there are, how many are over, and what the last one came to.
-type Progress func(done, of int, s Spec, callsPerSecond float64)
-
-// BrokenError tells that the ledger is not as it must be after the run.
-type BrokenError struct{ Findings []string }
-
-// Error counts.
-func (e *BrokenError) Error() string {
-	return fmt.Sprintf("verify: %d rows of the ledger are broken", len(e.Findings))
-}
+// ErrBroken tells that a ledger is not as it must be after the run.
+var ErrBroken = errors.New("verify: the ledger is broken")
 
 // runner is a run under way.
 type runner struct {
 	Config
-	db            *database
-	shared, alone *child
-	series        int // of ids
-	clock         *clock
-	results       map[Spec]*tally
-	order         []Spec
-	commit        tally
-	snapshot      *OldSnapshot
+	sites    []*site
+	series   int // of ids
+	clock    *clock
+	results  map[Spec]*tally
+	order    []Spec
+	commit   tally
+	snapshot *OldSnapshot
 }
 
-// Run measures everything that the options say. On a broken ledger it returns the report and a *BrokenError.
+// Run measures everything that the options say. With ErrBroken the report is complete.
 func Run(ctx context.Context, c Config) (report *Report, err error) {
 	start := time.Now()
-	db, err := openDatabase(ctx, c.Owner, c.PostgresPID)
+	groups := c.plan()
+	r := &runner{Config: c, results: map[Spec]*tally{}, clock: newClock(start, &c.Options, groups)}
+	defer func() { err = errors.Join(err, r.close(ctx)) }()
+	if err := r.open(ctx, flat(groups)); err != nil {
+		return nil, err
+	}
+	machine, err := r.sites[0].db.machine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer db.close(ctx)
-	r := &runner{Config: c, db: db, results: map[Spec]*tally{}}
-	report = &Report{}
-	if report.Machine, err = db.machine(ctx); err != nil {
+	if err := r.measure(ctx, groups); err != nil {
 		return nil, err
 	}
-	groups := c.plan()
-	r.clock = newClock(start, &c.Options, groups)
-	if err := db.prepare(ctx, flat(groups)); err != nil {
+	ledger, err := r.verify(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.serve(ctx, groups); err != nil {
-		return nil, err
-	}
-	broken := c.Verify(ctx)
-	if report.Ledger, err = judged(broken); err != nil {
-		return nil, err
-	}
-	r.fill(report)
+	report = r.report(machine, ledger)
 	report.Seconds = time.Since(start).Seconds()
-	return report, broken
+	if !ledger.Good {
+		return report, ErrBroken
+	}
+	return report, nil
 }
 
-// judged is the verdict of verify; the error tells that there is none.
-func judged(err error) (Ledger, error) {
-	broken, found := errors.AsType[*BrokenError](err)
-	if err != nil && !found {
-		return Ledger{}, err
+// measure goes through the groups, the open loop whose rate they tell, and the old snapshot.
+func (r *runner) measure(ctx context.Context, groups []group) error {
+	for _, g := range groups {
+		if err := r.takeTurns(ctx, r.everywhere(g)); err != nil {
+			return err
+		}
 	}
-	if found {
-		return Ledger{Findings: broken.Findings}, nil
+	var due group
+	for _, site := range r.sites {
+		if s, wanted := r.due(site.existing, r.reached); wanted {
+			due = append(due, s)
+		}
 	}
-	return Ledger{Good: true}, nil
-}
-
-// serve measures while the servers run, and ends them.
-func (r *runner) serve(ctx context.Context, groups []group) (err error) {
-	for _, way := range []struct {
-		to    **child
-		alone bool
-	}{{&r.shared, false}, {&r.alone, true}} {
-		if way.alone && !names(r.Mode, Single) {
-			continue
-		}
-		c, err := startChild(r.Server(way.alone), r.Log)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, c.stop()) }()
-		if err := c.awaitServing(ctx); err != nil {
-			return err
-		}
-		*way.to = c
-	}
-	for _, n := range either64(r.Existing) {
-		start := time.Now()
-		if err := r.db.grow(ctx, n, r.base().accountsOfTenant(), r.nextIDs()); err != nil {
-			return err
-		}
-		r.clock.leaveOut(time.Since(start))
-		if err := r.points(ctx, groups, n); err != nil {
-			return err
-		}
+	if err := r.takeTurns(ctx, due); err != nil {
+		return err
 	}
 	return r.holdSnapshot(ctx)
 }
 
-func either64(existing []int64) []int64 {
-	if len(existing) == 0 {
-		return []int64{0}
+// everywhere has the points of a group on every site.
+func (r *runner) everywhere(g group) group {
+	var all group
+	for _, s := range g {
+		for _, site := range r.sites {
+			s.Existing = site.existing
+			all = append(all, s)
+		}
 	}
-	return existing
+	return all
 }
 
-// points measures all groups and the open loop on a database of one size.
-func (r *runner) points(ctx context.Context, groups []group, existing int64) error {
-	for _, g := range groups {
-		if err := r.takeTurns(ctx, g, existing); err != nil {
-			return err
-		}
+// reached is the throughput of a point that was measured.
+func (r *runner) reached(s Spec) float64 {
+	if t := r.results[s]; t != nil {
+		return t.perSecond()
 	}
-	s, wanted := r.open(func(s Spec) float64 {
-		if t := r.results[withExisting(s, existing)]; t != nil {
-			return t.perSecond()
-		}
-		return 0
-	})
-	if !wanted {
-		return nil
-	}
-	return r.takeTurns(ctx, group{s}, existing)
+	return 0
 }
 
 // takeTurns measures the points of a group in short slices, one after the other, again and again.
-func (r *runner) takeTurns(ctx context.Context, g group, existing int64) error {
+func (r *runner) takeTurns(ctx context.Context, g group) error {
 	for range rounds {
 		for _, s := range g {
-			s = withExisting(s, existing)
-			lone := s.Mode == Lane && s.Callers == 1
-			if lone {
-				if err := r.db.commits(ctx, &r.commit); err != nil {
+			if s.Mode == Lane && s.Callers == 1 {
+				if err := r.sites[0].db.commits(ctx, &r.commit); err != nil {
 					return err
 				}
 			}
@@ -165,11 +121,6 @@ func (r *runner) takeTurns(ctx context.Context, g group, existing int64) error {
 	return nil
 }
 
-func withExisting(s Spec, n int64) Spec {
-	s.Existing = n
-	return s
-}
-
 // keep adds a slice to what was measured before at its point.
 func (r *runner) keep(s Spec, t tally) {
 	if r.results[s] == nil {
@@ -177,13 +128,18 @@ func (r *runner) keep(s Spec, t tally) {
 		r.order = append(r.order, s)
 	}
 	r.results[s].add(t)
+	r.say("%d of %d: %s: %.0f calls/s", r.clock.done, r.clock.slices, s.Title(), t.perSecond())
+}
+
+func (r *runner) say(format string, args ...any) {
 	if r.Progress != nil {
-		r.Progress(r.clock.done, r.clock.slices, s, t.perSecond())
+		r.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// fill puts what was measured into the report.
-func (r *runner) fill(report *Report) {
+// report is what was measured.
+func (r *runner) report(m Machine, l Ledger) *Report {
+	report := &Report{Machine: m, Ledger: l, OldSnapshot: r.snapshot}
 	for _, s := range r.order {
 		report.Points = append(report.Points, r.results[s].point(s))
 	}
@@ -192,14 +148,17 @@ func (r *runner) fill(report *Report) {
 	}
 	report.Ratios = ratios(report.Points, report.Commit)
 	report.Growth = growth(report.Points)
-	report.OldSnapshot = r.snapshot
+	return report
 }
 
-func (r *runner) server(m Mode) *child {
-	if m == Single {
-		return r.alone
+// site is where a point is measured.
+func (r *runner) site(s Spec) *site {
+	for _, site := range r.sites {
+		if site.existing == s.Existing {
+			return site
+		}
 	}
-	return r.shared
+	return r.sites[0] // cannot be: the plan is made of the sites
 }
 
 func (r *runner) nextIDs() ids {

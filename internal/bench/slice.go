@@ -13,10 +13,10 @@ import (
 
 // slice measures a point for some windows of time, one right after the other. Callers warm up first, and end what they have begun.
 func (r *runner) slice(ctx context.Context, s Spec, warmUp time.Duration, windows ...time.Duration) ([]tally, error) {
-	server := r.server(s.Mode)
+	site := r.site(s)
 	w := &work{spec: s, ids: r.nextIDs(), meter: newMeter()}
 	for range s.Connections {
-		conn, err := grpc.NewClient(server.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(site.server(s.Mode).address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			return nil, fmt.Errorf("connect: %w", err)
 		}
@@ -32,7 +32,7 @@ func (r *runner) slice(ctx context.Context, s Spec, warmUp time.Duration, window
 	for caller := range s.RPCsInFlight {
 		group.Go(func() error { return w.call(ctx, caller, &stop) })
 	}
-	tallies, err := r.watch(ctx, w, server, late, warmUp, windows)
+	tallies, err := r.watch(ctx, w, site, late, warmUp, windows)
 	stop.Store(true)
 	if failed := group.Wait(); failed != nil {
 		err = failed
@@ -54,11 +54,11 @@ func (w *work) call(ctx context.Context, caller int, stop *atomic.Bool) error {
 }
 
 // watch opens the meter for each window and reads what was counted in it.
-func (r *runner) watch(ctx context.Context, w *work, server *child, late *atomic.Int64, warmUp time.Duration, windows []time.Duration) ([]tally, error) {
+func (r *runner) watch(ctx context.Context, w *work, site *site, late *atomic.Int64, warmUp time.Duration, windows []time.Duration) ([]tally, error) {
 	if err := pause(ctx, warmUp); err != nil {
 		return nil, err
 	}
-	before, _, err := r.read(ctx, server, true)
+	before, _, err := site.read(ctx, w.spec.Mode, true)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *runner) watch(ctx context.Context, w *work, server *child, late *atomic
 		t := tally{elapsed: time.Since(start), late: late.Swap(0)}
 		start = time.Now()
 		t.calls, t.times = w.meter.take()
-		after, peak, err := r.read(ctx, server, false)
+		after, peak, err := site.read(ctx, w.spec.Mode, false)
 		if err != nil {
 			return nil, err
 		}
@@ -85,18 +85,18 @@ func (r *runner) watch(ctx context.Context, w *work, server *child, late *atomic
 	return tallies, nil
 }
 
-// read reads all counters, and the server's peak of memory.
-func (r *runner) read(ctx context.Context, server *child, forget bool) (reading, int64, error) {
-	u, err := server.usage(forget)
+// read reads all counters, and the peak of memory of the mode's server.
+func (s *site) read(ctx context.Context, m Mode, forget bool) (reading, int64, error) {
+	u, err := s.server(m).usage(forget)
 	if err != nil {
 		return reading{}, 0, err
 	}
-	transactions, walBytes, err := r.db.counters(ctx)
+	transactions, walBytes, err := s.db.counters(ctx)
 	if err != nil {
 		return reading{}, 0, err
 	}
 	return reading{
-		client: ownTime(), server: u.CPU, postgres: familyTime(r.db.pid),
+		client: ownTime(), server: u.CPU, postgres: familyTime(s.db.pid),
 		transactions: transactions, walBytes: walBytes, allocations: u.Allocations, allocatedBytes: u.AllocatedBytes,
 	}, u.PeakRSS, nil
 }

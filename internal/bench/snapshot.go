@@ -15,7 +15,7 @@ func (r *runner) holdSnapshot(ctx context.Context) error {
 	if r.OldSnapshot == 0 {
 		return nil
 	}
-	conn, err := pgx.Connect(ctx, r.Owner)
+	conn, err := pgx.Connect(ctx, r.sites[0].place.Owner)
 	if err != nil {
 		return fmt.Errorf("old snapshot: %w", err)
 	}
@@ -27,6 +27,7 @@ func (r *runner) holdSnapshot(ctx context.Context) error {
 	}
 	const tenths = 10
 	s := r.of(Lane, r.base())
+	s.Existing = r.sites[0].existing
 	tallies, err := r.slice(ctx, s, warmUpMax, slices.Repeat([]time.Duration{r.OldSnapshot / tenths}, tenths)...)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (r *Report) Table() string {
 	}
 	verdict := "verify: nothing is broken."
 	if !r.Ledger.Good {
-		verdict = fmt.Sprintf("verify: %d rows broken:\n%s", len(r.Ledger.Findings), strings.Join(r.Ledger.Findings, "\n"))
+		verdict = fmt.Sprintf("verify: %s broken:\n%s", rows(len(r.Ledger.Findings)), strings.Join(r.Ledger.Findings, "\n"))
 	}
 	parts = append(parts, fmt.Sprintf("The run took %.0f s. %s", r.Seconds, verdict))
 	if r.Ratios != (Ratios{}) {
@@ -100,6 +100,13 @@ func (r Ratios) table() string {
 		}
 	}
 	return t.Render()
+}
+
+func rows(n int) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return fmt.Sprintf("%d rows", n)
 }
 
 func newTable(header table.Row) table.Writer {
