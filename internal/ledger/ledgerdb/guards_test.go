@@ -143,8 +143,6 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 			VALUES ('acme', 'x', 'CREDITS_GRANTED', 'alice', 'CREDITS', 0, 0, now())`,
 		"event_type_is_known": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, budget_held_change, budget_spent_change, created_at)
 			VALUES ('acme', 'x', 'DREAMT', 'alice', 0, 0, now())`,
-		"lines_tenant_id_reservation_id_fkey": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
-			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k9', 'r9', 'imagen', 'GENERATION', now(), 'PERMITTED', now(), 0, now())`,
 		"progress_needs_approval":                  "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 1, 1, repeat('0', 64), 'ann', now(), NULL, NULL, 1, now())",
 		"progress_stops_between_chunks":            "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 1, now())",
 		"progress_has_a_time":                      "INSERT INTO jobs VALUES ('acme', 'j2', 'CANCEL', 2, 3, repeat('0', 64), 'ann', now(), 'bob', now(), 2, NULL)",

@@ -49,6 +49,21 @@ var reservationInvariants = []Invariant{
 		WHERE r.tenant_id = $1 GROUP BY r.reservation_id, r.revision`,
 	},
 	{
+		"reservations_name_what_exists", "The account of a reservation exists, and so does the budget that it was taken from.", `
+		SELECT r.reservation_id, 'account ' || r.account_id || ', budget of ' || r.provider_id,
+			coalesce('account ' || a.account_id, 'no account') || coalesce(', budget of ' || b.provider_id, ', no budget')
+		FROM reservations r
+		LEFT JOIN accounts a ON a.tenant_id = $1 AND a.account_id = r.account_id
+		LEFT JOIN budgets b ON b.tenant_id = $1 AND b.provider_id = r.provider_id AND b.period_start = r.period_start
+		WHERE r.tenant_id = $1`,
+	},
+	{
+		"exceptions_name_what_exists", "The reservation of an exception exists.", `
+		SELECT e.exception_id, e.reservation_id, r.reservation_id
+		FROM exceptions e LEFT JOIN reservations r ON r.tenant_id = $1 AND r.reservation_id = e.reservation_id
+		WHERE e.tenant_id = $1`,
+	},
+	{
 		"entries_name_what_exists", "The account of an entry exists, and so does its reservation, which is of that account.", `
 		SELECT 'entry ' || e.entry_id, 'account ' || e.account_id || coalesce(', reservation ' || e.reservation_id || ' of ' || e.account_id, ''),
 			coalesce('account ' || a.account_id, 'no account') || CASE WHEN e.reservation_id IS NULL THEN ''

@@ -81,6 +81,14 @@ var breaks = map[string]struct {
 		"DELETE FROM entries WHERE event_key = 'change r3 1'",
 		Finding{Where: "r3", Expected: "0..1, once each", Actual: "0..0, once each"},
 	},
+	"reservations_name_what_exists": {
+		"UPDATE reservations SET account_id = 'nobody' WHERE reservation_id = 'r3'",
+		Finding{Where: "r3", Expected: "account nobody, budget of imagen", Actual: "no account, budget of imagen"},
+	},
+	"exceptions_name_what_exists": {
+		"UPDATE exceptions SET reservation_id = 'r9'",
+		Finding{Expected: "r9"},
+	},
 	"entries_name_what_exists": {
 		"UPDATE entries SET reservation_id = 'r9' WHERE event_key = 'change r3 1'",
 		Finding{Expected: "account alice, reservation r9 of alice", Actual: "account alice, no reservation"},
