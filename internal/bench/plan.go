@@ -14,47 +14,40 @@ type group []Spec
 
 // plan lists what is measured: every value of each dimension around one point in the middle, not their product.
 func (o *Options) plan() []group {
-	at := o.base()
+	middle := o.base()
 	var groups []group
-	add := func(s Spec, without ...Mode) {
-		var g group
-		for _, mode := range o.Mode {
-			if !names(without, mode) {
-				g = append(g, o.of(mode, s))
+	vary := func(values []int, of func(*Spec) *int, without ...Mode) {
+		for _, n := range values {
+			s := middle
+			if *of(&s) = n; s != middle { // which is measured already
+				groups = append(groups, o.group(s, without...))
 			}
-		}
-		if len(g) > 0 {
-			groups = append(groups, g)
 		}
 	}
 	for _, n := range o.callers() {
-		s := at
+		s := middle
 		s.Callers = n
-		add(s)
+		groups = append(groups, o.group(s))
 	}
-	if o.Quick {
-		return groups
+	if !o.Quick {
+		// a health check has no rows
+		vary(o.budgets(), func(s *Spec) *int { return &s.Budgets }, Noop)
+		vary(o.accounts(), func(s *Spec) *int { return &s.Accounts }, Noop)
+		vary(o.tenants(), func(s *Spec) *int { return &s.Tenants }, Noop)
+		vary(o.connections(), func(s *Spec) *int { return &s.Connections })
 	}
-	for _, d := range []struct {
-		values []int
-		of     *int
-	}{{o.budgets(), &at.Budgets}, {o.accounts(), &at.Accounts}, {o.tenants(), &at.Tenants}} {
-		normal := *d.of
-		for _, n := range d.values {
-			if *d.of = n; n != normal {
-				add(at, Noop) // a health check has no rows
-			}
-		}
-		*d.of = normal
-	}
-	for _, n := range o.connections() {
-		if n != at.Connections {
-			s := at
-			s.Connections = n
-			add(s)
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g) == 0 })
+}
+
+// group is a point in all modes but some.
+func (o *Options) group(s Spec, without ...Mode) group {
+	var g group
+	for _, m := range o.Mode {
+		if !names(without, m) {
+			g = append(g, o.of(m, s))
 		}
 	}
-	return groups
+	return g
 }
 
 // base is the point around which each dimension is varied: the usual value where the list has it, else the list's first.
