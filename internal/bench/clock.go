@@ -5,7 +5,7 @@ import "time"
 const (
 	rounds     = 2 // in which the modes of a group take turns
 	eachPoint  = 5 * time.Second
-	quickPoint = 4200 * time.Millisecond
+	quickPoint = 4 * time.Second
 	warmUpMax  = 250 * time.Millisecond
 	windowMin  = 100 * time.Millisecond
 )

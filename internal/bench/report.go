@@ -28,7 +28,7 @@ type Point struct {
 	P99            float64 `json:"p99_ms"`
 	P999           float64 `json:"p999_ms"`
 	CPU            CPU     `json:"cpu_micros_per_call"`
-	Transactions   float64 `json:"transactions_per_call"`
+	Transactions   float64 `json:"transactions_per_call"` // that wrote something
 	WALBytes       float64 `json:"wal_bytes_per_call"`
 	Allocations    float64 `json:"server_allocations_per_call"`
 	AllocatedBytes float64 `json:"server_allocated_bytes_per_call"`
