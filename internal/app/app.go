@@ -4,6 +4,8 @@ package app
 import (
 	"context"
 	"net"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,6 +30,7 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	collectLess()
 	pools, err := c.open(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -70,6 +73,14 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 	<-sweeping
 	c.close(lanes)
 	return err
+}
+
+// collectLess lets the heap grow fivefold before it is collected, unless GOGC says otherwise. What a server keeps is a few megabytes, and
+// what its calls leave behind comes at hundreds a second: at the default rate a third of its time went into collecting.
+func collectLess() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(400)
+	}
 }
 
 // jobs is the part of the configuration that is about reconciliation jobs.

@@ -78,6 +78,10 @@ func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	}
 	if c.Kind == Ledger {
 		cfg.BeforeConnect = withoutCancel
+		cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+			encodeArrays(conn)
+			return nil
+		}
 	}
 	pool, err := newPool(ctx, cfg)
 	if err != nil {

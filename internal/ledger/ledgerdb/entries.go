@@ -38,8 +38,7 @@ func (row *entryRow) ofReservation() bool { return row.Reservation != "" }
 type entryColumn = column[entryRow]
 
 var entries = declare(table[entryRow]{
-	name:    "entries",
-	ordered: true,
+	name: "entries", // inserted in their order, because the database numbers them
 	key: []entryColumn{
 		text("event_key", func(e *entryRow) *string { return &e.EventKey }),
 	},

@@ -17,7 +17,6 @@ type table[R any] struct {
 	mutable   []column[R]
 	condition string // what an update asks of the row t besides its key; u.previous is then an array that comes last
 	conflict  string // what an insert does about a key that stands already, where that is no lost race
-	ordered   bool   // rows are inserted in their order, because the database numbers them
 
 	all    []column[R]
 	insert string
@@ -104,23 +103,19 @@ func (t *table[R]) keyOf(r *R) string {
 	return strings.Join(parts, " ")
 }
 
-// Both statements take the tenant as $1 and the number of rows as $2, and prove that they wrote as many: COMMIT travels behind them.
-const proven = "WITH written AS (%s RETURNING 1) SELECT settlement_expect((SELECT count(*) FROM written), $2::integer, '%s')"
-
+// insertSQL takes the tenant as $1 and the number of rows as $2. It inserts every row, in their order, or fails.
 func (t *table[R]) insertSQL() string {
 	var names, values []string
 	for _, c := range t.all {
 		names = append(names, c.name)
 		values = append(values, c.value())
 	}
-	order := ""
-	if t.ordered {
-		order = "ORDER BY ordinal "
-	}
-	insert := fmt.Sprintf("INSERT INTO %s (tenant_id, %s) SELECT u.tenant_id, %s FROM %s %s%s",
-		t.name, strings.Join(names, ", "), strings.Join(values, ", "), rowsOfArrays(t.all), order, t.conflict)
-	return fmt.Sprintf(proven, insert, "insert into "+t.name)
+	return fmt.Sprintf("INSERT INTO %s (tenant_id, %s) SELECT u.tenant_id, %s FROM %s %s",
+		t.name, strings.Join(names, ", "), strings.Join(values, ", "), rowsOfArrays(t.all), t.conflict)
 }
+
+// proven takes the number of rows as $2: an update proves that it found as many, because COMMIT travels behind it.
+const proven = "WITH written AS (%s RETURNING 1) SELECT settlement_expect((SELECT count(*) FROM written), $2::integer, '%s')"
 
 // updateSQL finds each row at the place where it was read. It is locked, or the reservation that it belongs to is, so it is still there; the
 // key is asked for all the same. The tenant is a column of u: compared with $1, it would let a planner that believes the table empty read all
@@ -162,7 +157,7 @@ func rowsOfArrays[R any](columns []column[R]) string {
 	for i, c := range columns {
 		values = append(values, fmt.Sprintf("unnest($%d::%s[]) AS %s", firstArray+i, c.kind, c.name))
 	}
-	return fmt.Sprintf("(SELECT %s, generate_series(1, $2::integer) AS ordinal) u", strings.Join(values, ", "))
+	return fmt.Sprintf("(SELECT %s, generate_series(1, $2::integer)) u", strings.Join(values, ", "))
 }
 
 // queueInsert adds the statement that inserts the rows, if there are any.
