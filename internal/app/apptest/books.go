@@ -47,7 +47,7 @@ func (s *Service) WantBooks(t testing.TB, want Books) {
 
 // Every table that a call may write.
 const (
-	money = "tenants accounts providers budgets reservations lines entries"
+	money = "tenants accounts providers budgets reservations archived_reservations lines entries"
 	all   = money + " exceptions jobs job_targets job_audit"
 )
 

@@ -88,12 +88,29 @@ func (l *Loaded) queueWrites(b *pgx.Batch, c *ledger.Changes) {
 	budgets.queueInsert(b, l.tenant, c.Budgets.Inserted)
 	budgets.queueUpdate(b, l.tenant, l.places.budgets, c.Budgets.Updated)
 	reservations.queueInsert(b, l.tenant, rowsOf(c.Reservations.Inserted, newReservationRow))
-	reservations.queueUpdate(b, l.tenant, l.places.reservations, rowsOf(c.Reservations.Updated, newReservationRow), l.previous(c.Reservations.Updated))
+	hot, cold := l.byPlace(c.Reservations.Updated)
+	reservations.queueUpdate(b, l.tenant, l.places.reservations, rowsOf(hot, newReservationRow), l.previous(hot))
+	archived.queueUpdate(b, l.tenant, l.places.archived, rowsOf(cold, newReservationRow), l.previous(cold))
 	lines.queueInsert(b, l.tenant, c.Lines.Inserted)
 	lines.queueUpdate(b, l.tenant, l.places.lines, c.Lines.Updated)
 	entries.queueInsert(b, l.tenant, rowsOf(c.Entries, newEntryRow))
 	exceptions.queueUpdate(b, l.tenant, l.places.exceptions, rowsOf(c.Exceptions.Updated, newExceptionRow))
 	exceptions.queueInsert(b, l.tenant, rowsOf(c.Filed, newExceptionRow))
+}
+
+// byPlace parts the archived reservations from the others. What changes of an archived one changes in the archive.
+func (l *Loaded) byPlace(updated []ledger.Reservation) (hot, cold []ledger.Reservation) {
+	if len(l.places.archived) == 0 {
+		return updated, nil
+	}
+	for i := range updated {
+		if _, ok := l.places.archived[string(updated[i].ID)]; ok {
+			cold = append(cold, updated[i])
+		} else {
+			hot = append(hot, updated[i])
+		}
+	}
+	return hot, cold
 }
 
 // previous are the revisions that the reservations had when they were loaded.

@@ -10,7 +10,7 @@ import (
 
 // newHistory is a world in which much has happened: r1 completed at a charge, its cost put right by an operator; r2 failed with its cost
 // unknown; r3 is uncertain; r4 has no permit; r5 took a free attempt and was rejected; r6 resumed after a request that was not received;
-// r7 was accepted after its check; a job has cancelled r8, and would go on with an r9 that is not there; a statement of the
+// r7 was accepted after its check; a job has cancelled r8, which was then archived, and would go on with an r9 that is not there; a statement of the
 // provider lists r5's request and one that nobody knows.
 func newHistory(t *testing.T) *world {
 	t.Helper()
@@ -73,7 +73,22 @@ func (w *world) play() {
 		Reservation: "r7", CheckKey: "c7", Observer: ledger.ByFrontend, Outcome: ledger.SettledOutcome{Kind: ledger.OutcomeCancelled, Cause: "bored"},
 	})
 	w.runJob()
+	w.archive("r7")
 	w.takeStatement()
+}
+
+// archive moves what is over and was made after a reservation into the archive.
+func (w *world) archive(after ledger.ReservationID) Archived {
+	w.t.Helper()
+	page := ArchivePage{Scan: 100}
+	if after != "" {
+		page.After = Cursor{w.answers[after].CreatedAt, string(after)}
+	}
+	found, err := w.store.Archive(w.t.Context(), tenant, page)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found
 }
 
 // takeStatement is a statement that was imported.

@@ -2,6 +2,7 @@ package ledgerdb
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -153,10 +154,26 @@ func into[R any](t *table[R], to *[]R, places map[string]pgtype.TID) func(pgx.Ro
 	}
 }
 
+// readReservations reads where each is along with it: in which table, and there at which place.
 func (l *load) readReservations(rows pgx.Rows) error {
-	found, err := reservations.collectLocated(rows, l.places.reservations)
-	l.rows.Reservations = array(found, (*reservationRow).reservation)
-	return err
+	defer rows.Close()
+	var dests []any
+	for rows.Next() {
+		var row reservationRow
+		var place pgtype.TID
+		var inArchive bool
+		dests = append(reservations.dests(dests[:0], &row), &place, &inArchive)
+		if err := rows.Scan(dests...); err != nil {
+			return fmt.Errorf("ledgerdb: scan reservations: %w", err)
+		}
+		places := l.places.reservations
+		if inArchive {
+			places = l.places.archived
+		}
+		places[string(row.ID)] = place
+		l.rows.Reservations = append(l.rows.Reservations, row.reservation())
+	}
+	return rows.Err()
 }
 
 func (l *load) readExceptions(rows pgx.Rows) error {

@@ -69,8 +69,13 @@ func currentPeriods(providerIDs string) string {
 		each("t.provider_id, t.budget_period, t.time_zone", keysOf(providerIDs), "providers", "r.provider_id = k.id", "") + ") p"
 }
 
+// lockReservations locks first those that are not archived, and then looks for the others in the archive. It sees one moment: one that is moved
+// there while it is waited for is in neither place. What looks afterwards for what exists finds it, and its call looks again.
 func lockReservations(how string) string {
-	return "WITH locked AS MATERIALIZED (" + each(reservations.located("t"), keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
+	rest := "(SELECT unnest($2::text[]) EXCEPT SELECT reservation_id FROM hot ORDER BY 1) k (id)"
+	return "WITH hot AS MATERIALIZED (" + each(reservations.located("t")+", false AS archived", keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
+		", cold AS MATERIALIZED (" + each(archived.located("t")+", true", rest, "archived_reservations", "r.reservation_id = k.id", how) + ")" +
+		", locked AS MATERIALIZED (SELECT * FROM hot UNION ALL SELECT * FROM cold)" +
 		" SELECT * FROM locked WHERE (SELECT " + remember("locked") + ") = 4"
 }
 
@@ -110,9 +115,12 @@ var (
 			p.provider_id, settlement_period_start(p.budget_period, p.time_zone, c.now)
 		FROM clock c LEFT JOIN (` + each("t.provider_id, t.budget_period, t.time_zone", keysOf("$2"), "providers", "r.provider_id = k.id", "") + `) p ON true`
 
-	// These look without a lock at what a batch asked for: what exists and was not locked is blocked.
-	presentReservations = each("'reservation', t.reservation_id, t.account_id, NULL::timestamptz",
-		"(SELECT unnest($2::text[]) EXCEPT SELECT "+remembered("reservations")+") k (id)", "reservations", "r.reservation_id = k.id", "")
+	// These look without a lock at what a batch asked for: what exists and was not locked is blocked. At any one moment a reservation is in one
+	// of its two tables.
+	presentReservations = "SELECT 'reservation', k.id, t.account_id, NULL::timestamptz FROM (SELECT unnest($2::text[]) EXCEPT SELECT " +
+		remembered("reservations") + ") k (id) CROSS JOIN LATERAL (" +
+		"SELECT account_id FROM reservations WHERE tenant_id = $1 AND reservation_id = k.id" +
+		" UNION ALL SELECT account_id FROM archived_reservations WHERE tenant_id = $1 AND reservation_id = k.id OFFSET 0) t"
 
 	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$2"), "accounts", "r.account_id = k.id", "")
 

@@ -27,7 +27,7 @@ type statement struct {
 	args []any
 }
 
-// hotStatements are all statements of Begin and Commit, taken from the code that queues them.
+// hotStatements are all statements of Begin and Commit, taken from the code that queues them, and last the one that archives.
 func (w *world) hotStatements(to int) []statement {
 	w.t.Helper()
 	var found []statement
@@ -38,7 +38,8 @@ func (w *world) hotStatements(to int) []statement {
 		l.queueReads()
 		found = append(found, statements(&l.batch)...)
 	}
-	return append(found, w.writes(keys)...)
+	found = append(found, w.writes(keys)...)
+	return append(found, statement{archiveSQL, []any{string(tenant), time.Time{}, "", int64(0), batchItems}})
 }
 
 // reads are the statements that the sweep, a look at one reservation, and a page of a provider's statement send.
@@ -270,6 +271,34 @@ func TestALongLedgerIsNotReadThrough(t *testing.T) {
 	} {
 		if e := explainOne(t, tx, s); e.buffers > buffersMax {
 			t.Errorf("%d buffers: %s\n%s", e.buffers, s.sql, e.text)
+		}
+	}
+}
+
+// A page of a list is taken from both tables by an index of each, wherever it begins, and what is not over is not looked for in the archive.
+func TestListsReadNoFurtherThanTheirPage(t *testing.T) {
+	t.Parallel()
+	w := newGrownWorld(t, 20_000)
+	w.db.Exec("ANALYZE")
+	tx, err := w.db.Read().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	for _, after := range []time.Time{{}, time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)} {
+		for name, f := range map[string]ReservationFilter{
+			"all": {}, "an account": {Account: "a500"}, "outcomes": {Outcomes: []ledger.OutcomeKind{ledger.OutcomeCompleted}},
+			"not over": {UnresolvedCost: true},
+		} {
+			sql, args := f.page(tenant, Page{After: Cursor{after, "r"}, Size: batchItems})
+			e := explainOne(t, tx, statement{sql, args})
+			most := 8 * batchItems // of each reservation the row, its line, and a few levels of two indexes
+			if f.UnresolvedCost {
+				most = 10_000 // open ones are looked at too
+			}
+			if e.scansAll() || e.buffers > most || f.UnresolvedCost && strings.Contains(e.text, "archived") {
+				t.Errorf("%s after %v: %d buffers: %s\n%s", name, after, e.buffers, sql, e.text)
+			}
 		}
 	}
 }

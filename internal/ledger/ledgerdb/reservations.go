@@ -31,12 +31,28 @@ func (row *reservationRow) reservation() ledger.Reservation {
 
 type reservationColumn = column[reservationRow]
 
-var reservations = declare(table[reservationRow]{
-	name: "reservations",
-	key: []reservationColumn{
+// A reservation stands in one of two tables of the same columns: in the archive when it is over and has been for long.
+var (
+	reservations = declare(reservationTable("reservations"))
+	archived     = declare(reservationTable("archived_reservations"))
+)
+
+// allReservations is a view of both.
+const allReservations = "all_reservations"
+
+func reservationTable(name string) table[reservationRow] {
+	return table[reservationRow]{
+		name: name, key: reservationKey, fixed: reservationStamp, mutable: reservationProgress,
+		// The row is locked, so nothing can have changed it since it was read; if something has, the batch fails.
+		condition: "t.revision = u.previous",
+	}
+}
+
+var (
+	reservationKey = []reservationColumn{
 		text("reservation_id", func(r *reservationRow) *string { return (*string)(&r.ID) }),
-	},
-	fixed: []reservationColumn{
+	}
+	reservationStamp = []reservationColumn{
 		text("account_id", func(r *reservationRow) *string { return (*string)(&r.Asked.Account) }),
 		text("provider_id", func(r *reservationRow) *string { return (*string)(&r.Asked.Provider) }),
 		text("funding_kind", func(r *reservationRow) *string { return (*string)(&r.Asked.Funding.Kind) }),
@@ -57,8 +73,8 @@ var reservations = declare(table[reservationRow]{
 		optional("authoritative_observer", func(r *reservationRow) *string { return (*string)(&r.Policy.AuthoritativeObserver) }),
 		bigint("max_age_seconds", func(r *reservationRow) *int64 { return &r.MaxAgeSeconds }),
 		timestamp("created_at", func(r *reservationRow) *time.Time { return &r.CreatedAt }),
-	},
-	mutable: []reservationColumn{
+	}
+	reservationProgress = []reservationColumn{
 		text("state", func(r *reservationRow) *string { return (*string)(&r.State) }),
 		integerWhen("revision", func(r *reservationRow) *int32 { return &r.Revision }, always),
 		timestamp("deadline", func(r *reservationRow) *time.Time { return &r.Deadline }),
@@ -80,10 +96,8 @@ var reservations = declare(table[reservationRow]{
 		optional("outcome_closed_by", func(r *reservationRow) *string { return &r.outcome.ClosedBy }),
 		optionalTimestamp("settled_at", func(r *reservationRow) *time.Time { return &r.outcome.SettledAt }),
 		timestamp("updated_at", func(r *reservationRow) *time.Time { return &r.UpdatedAt }),
-	},
-	// The row is locked, so nothing can have changed it since it was read; if something has, the batch fails.
-	condition: "t.revision = u.previous",
-})
+	}
+)
 
 func always(*reservationRow) bool { return true }
 

@@ -34,12 +34,13 @@ type Loaded struct {
 
 // places tell where the rows of each table are, by key.
 type places struct {
-	accounts, providers, budgets, reservations, lines, exceptions map[string]pgtype.TID
+	accounts, providers, budgets, reservations, archived, lines, exceptions map[string]pgtype.TID
 }
 
 func newPlaces() places {
 	return places{
 		map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{}, map[string]pgtype.TID{},
+		map[string]pgtype.TID{},
 	}
 }
 
@@ -67,9 +68,13 @@ func (s *Store) Begin(ctx context.Context, tenant ledger.TenantID, keys ledger.K
 }
 
 // Load locks and reads the rows that the keys name inside a transaction that is open already: one of this tenant only, and READ COMMITTED.
-// It waits for every lock. What the book then changes is written by Save.
+// It waits for every lock, and looks a second time for what was archived, or made, while it waited. What the book then changes is written by
+// Save.
 func Load(ctx context.Context, tx pgx.Tx, tenant ledger.TenantID, keys ledger.Keys) (*Loaded, error) {
 	loaded, err := newLoad(tenant, keys, WaitForLocks).run(ctx, tx)
+	if err == nil && !loaded.Blocked.None() {
+		loaded, err = newLoad(tenant, keys, WaitForLocks).run(ctx, tx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ledgerdb: load: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
 )
 
-var all = []ledger.ReservationID{"r1", "r2", "r3", "r4", "r5", "r6", "r7"}
+var all = []ledger.ReservationID{"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8"}
 
 // What a rule answered is what the database then has, in every field, whether it is loaded for a rule or read.
 func TestWhatIsSavedIsLoadedAgain(t *testing.T) {

@@ -32,7 +32,7 @@ const findingsMax = 1000
 
 // Invariants lists what Verify recomputes.
 func Invariants() []Invariant {
-	return slices.Concat(accountInvariants, budgetInvariants, reservationInvariants, journalInvariants, jobInvariants, statementInvariants, guardInvariants)
+	return slices.Concat(accountInvariants, budgetInvariants, reservationInvariants, archiveInvariants, journalInvariants, jobInvariants, statementInvariants, guardInvariants)
 }
 
 // Verify recomputes every invariant of a tenant, all as of one moment, and returns what is broken. It locks nothing, and may take its

@@ -33,7 +33,7 @@ var accountInvariants = []Invariant{
 		FROM ` + balances + ` b
 		LEFT JOIN (
 			SELECT account_id, taken_unit AS unit, sum(taken_amount) AS held
-			FROM reservations WHERE tenant_id = $1 AND credit_state = 'HELD' GROUP BY account_id, taken_unit
+			FROM all_reservations WHERE tenant_id = $1 AND credit_state = 'HELD' GROUP BY account_id, taken_unit
 		) r USING (account_id, unit)`,
 	},
 	{
@@ -41,7 +41,7 @@ var accountInvariants = []Invariant{
 		SELECT a.account_id, coalesce(r.slots, 0), a.slots_in_use
 		FROM accounts a
 		LEFT JOIN (
-			SELECT account_id, count(*) AS slots FROM reservations WHERE tenant_id = $1 AND slot_state = 'HELD' GROUP BY account_id
+			SELECT account_id, count(*) AS slots FROM all_reservations WHERE tenant_id = $1 AND slot_state = 'HELD' GROUP BY account_id
 		) r USING (account_id)
 		WHERE a.tenant_id = $1`,
 	},
@@ -68,7 +68,7 @@ var budgetInvariants = []Invariant{
 		SELECT p.provider_id, coalesce(r.slots, 0), p.in_flight
 		FROM providers p
 		LEFT JOIN (
-			SELECT provider_id, count(*) AS slots FROM reservations WHERE tenant_id = $1 AND slot_state = 'HELD' GROUP BY provider_id
+			SELECT provider_id, count(*) AS slots FROM all_reservations WHERE tenant_id = $1 AND slot_state = 'HELD' GROUP BY provider_id
 		) r USING (provider_id)
 		WHERE p.tenant_id = $1`,
 	},
@@ -77,7 +77,7 @@ var budgetInvariants = []Invariant{
 		SELECT p.provider_id, coalesce(r.uncertain, 0), p.uncertain_in_flight
 		FROM providers p
 		LEFT JOIN (
-			SELECT provider_id, count(*) AS uncertain FROM reservations WHERE tenant_id = $1 AND state = 'UNCERTAIN' GROUP BY provider_id
+			SELECT provider_id, count(*) AS uncertain FROM all_reservations WHERE tenant_id = $1 AND state = 'UNCERTAIN' GROUP BY provider_id
 		) r USING (provider_id)
 		WHERE p.tenant_id = $1`,
 	},
@@ -87,7 +87,7 @@ var budgetInvariants = []Invariant{
 		FROM budgets b
 		LEFT JOIN (
 			SELECT provider_id, period_start, sum(budget_micros) AS held
-			FROM reservations WHERE tenant_id = $1 AND budget_state = 'HELD' GROUP BY provider_id, period_start
+			FROM all_reservations WHERE tenant_id = $1 AND budget_state = 'HELD' GROUP BY provider_id, period_start
 		) r USING (provider_id, period_start)
 		WHERE b.tenant_id = $1`,
 	},
@@ -97,7 +97,7 @@ var budgetInvariants = []Invariant{
 		FROM budgets b
 		LEFT JOIN (
 			SELECT r.provider_id, r.period_start, sum(s.spent) AS spent
-			FROM reservations r JOIN (
+			FROM all_reservations r JOIN (
 				SELECT reservation_id, cost_micros AS spent FROM lines WHERE tenant_id = $1 AND cost_micros <> 0
 				UNION ALL
 				SELECT reservation_id, budget_spent_change FROM entries WHERE tenant_id = $1 AND event_type = 'ADJUSTED'

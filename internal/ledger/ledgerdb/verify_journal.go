@@ -6,7 +6,7 @@ var journalInvariants = []Invariant{
 		SELECT r.reservation_id,
 			CASE WHEN l.knowledge IS NULL THEN 'PENDING' WHEN l.knowledge = 'UNCERTAIN' THEN 'UNCERTAIN' ELSE 'PROCESSING' END,
 			r.state
-		FROM reservations r
+		FROM all_reservations r
 		LEFT JOIN (
 			SELECT reservation_id, min(knowledge) AS knowledge FROM lines
 			WHERE tenant_id = $1 AND kind = 'GENERATION' AND knowledge = ANY ('{PERMITTED,UNCERTAIN,ACCEPTED,SUCCEEDED}')
@@ -24,13 +24,13 @@ var journalInvariants = []Invariant{
 	{
 		"lines_match_their_reservation", "A line was sent to its reservation's provider.", `
 		SELECT l.request_key, r.provider_id, l.provider_id
-		FROM lines l LEFT JOIN reservations r ON r.tenant_id = $1 AND r.reservation_id = l.reservation_id
+		FROM lines l LEFT JOIN all_reservations r ON r.tenant_id = $1 AND r.reservation_id = l.reservation_id
 		WHERE l.tenant_id = $1`,
 	},
 	{
 		"a_granted_key_is_in_the_journal", "A key that came with a reservation has its line.", `
 		SELECT r.reservation_id, r.submission_key, l.request_key
-		FROM reservations r
+		FROM all_reservations r
 		LEFT JOIN lines l ON l.tenant_id = $1 AND l.request_key = r.submission_key AND l.reservation_id = r.reservation_id
 		WHERE r.tenant_id = $1 AND r.submission_key IS NOT NULL`,
 	},
@@ -75,8 +75,11 @@ var guardInvariants = []Invariant{
 			('accounts', 'accounts_are_never_deleted'), ('accounts', 'account_identity_never_changes'),
 			('providers', 'providers_are_never_deleted'), ('providers', 'provider_identity_never_changes'),
 			('budgets', 'budgets_are_never_deleted'), ('budgets', 'budget_identity_never_changes'),
-			('reservations', 'reservations_are_never_deleted'), ('reservations', 'reservation_stamp_never_changes'),
-			('reservations', 'reservation_outcome_is_for_ever'),
+			('reservations', 'reservations_are_never_truncated'), ('reservations', 'only_archived_reservations_are_deleted'),
+			('reservations', 'reservation_stamp_never_changes'), ('reservations', 'reservation_outcome_is_for_ever'),
+			('archived_reservations', 'archived_reservations_are_never_deleted'), ('archived_reservations', 'archived_reservations_have_left'),
+			('archived_reservations', 'archived_reservation_stamp_never_changes'),
+			('archived_reservations', 'archived_reservation_outcome_is_for_ever'),
 			('lines', 'lines_are_never_deleted'), ('lines', 'line_identity_never_changes'), ('lines', 'knowledge_only_grows'),
 			('entries', 'entries_are_only_added'),
 			('exceptions', 'exceptions_are_never_deleted'), ('exceptions', 'exception_identity_never_changes'), ('exceptions', 'resolution_is_for_ever'),
@@ -90,11 +93,12 @@ var guardInvariants = []Invariant{
 		WHERE $1 <> ''`,
 	},
 	{
-		"the_service_may_not_rewrite_history", "The service's role may not delete or truncate, nor change what was written for ever.", `
+		"the_service_may_not_rewrite_history",
+		"The service's role may not delete or truncate, nor change what was written for ever. Of reservations it may delete what it has archived.", `
 		SELECT t.table_name || ' ' || p.privilege, 'no', CASE WHEN has_table_privilege('settlementd_service', t.table_name, p.privilege) THEN 'yes' ELSE 'no' END
-		FROM unnest('{tenants,accounts,providers,budgets,reservations,lines,entries,exceptions,jobs,job_targets,job_audit,statements,statement_lines}'::text[])
+		FROM unnest('{tenants,accounts,providers,budgets,reservations,archived_reservations,lines,entries,exceptions,jobs,job_targets,job_audit,statements,statement_lines}'::text[])
 			t (table_name),
 			unnest('{DELETE,TRUNCATE,UPDATE}'::text[]) p (privilege)
-		WHERE $1 <> ''`,
+		WHERE $1 <> '' AND (t.table_name, p.privilege) <> ('reservations', 'DELETE')`,
 	},
 }

@@ -109,6 +109,14 @@ var breaks = map[string]struct {
 		"UPDATE entries SET budget_held_change = 0 WHERE event_key = 'end r1'",
 		Finding{Where: "r1", Expected: "held 0, spent 37", Actual: "held 200, spent 37"},
 	},
+	"a_reservation_is_in_one_place": {
+		"ALTER TABLE archived_reservations ALTER due_at DROP EXPRESSION; INSERT INTO archived_reservations SELECT * FROM reservations WHERE reservation_id = 'r1'",
+		Finding{Where: "r1", Expected: "archived", Actual: "in both tables"},
+	},
+	"archived_reservations_are_over": {
+		"ALTER TABLE archived_reservations DROP CONSTRAINT archived_reservations_are_over; UPDATE archived_reservations SET budget_state = 'HELD'",
+		Finding{Where: "r8", Expected: "outcome, budget ENDED, 0 unresolved", Actual: "outcome, budget HELD, 0 unresolved"},
+	},
 	"open_states_follow_the_journal": {
 		"UPDATE reservations SET state = 'PROCESSING' WHERE reservation_id = 'r3'",
 		Finding{Where: "r3", Expected: "UNCERTAIN", Actual: "PROCESSING"},

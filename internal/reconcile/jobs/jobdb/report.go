@@ -36,7 +36,7 @@ const report = "SELECT " + jobColumns + ", t.* FROM (SELECT " + jobColumns + ` F
 				ORDER BY later
 			)
 		FROM job_targets t
-		LEFT JOIN reservations r ON r.tenant_id = $1 AND r.reservation_id = t.reservation_id
+		LEFT JOIN all_reservations r ON r.tenant_id = $1 AND r.reservation_id = t.reservation_id
 		WHERE t.tenant_id = $1 AND t.job_id = $2 ORDER BY t.ordinal
 	) t`
 
