@@ -1,6 +1,7 @@
 package cases_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -217,7 +220,45 @@ func try(ctx context.Context, s *apptest.Service, req proto.Message) (proto.Mess
 		return nil, err
 	}
 	answer := resp.New().Interface()
-	return answer, s.Conn.Invoke(ctx, fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), req, answer)
+	err = s.Conn.Invoke(ctx, fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), req, answer)
+	switch batch := answer.(type) {
+	case *settlementv1.BatchReserveResponse:
+		for _, r := range batch.GetResults() {
+			err = cmp.Or(err, ofItem(r.GetError()))
+		}
+	case *settlementv1.BatchSettleResponse:
+		for _, r := range batch.GetResults() {
+			err = cmp.Or(err, ofItem(r.GetError()))
+		}
+	}
+	return answer, err
+}
+
+// ofItem is the status of the only item of a batch, which names a field as seen from the batch.
+func ofItem(s *spb.Status) error {
+	if s == nil {
+		return nil
+	}
+	var details []protoadapt.MessageV1
+	for _, d := range status.FromProto(s).Details() {
+		switch d := d.(type) {
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				v.Field = "requests[0]." + v.GetField()
+			}
+			details = append(details, d)
+		case *errdetails.ErrorInfo:
+			if field := d.GetMetadata()["field"]; field != "" {
+				d.Metadata["field"] = "requests[0]." + field
+			}
+			details = append(details, d)
+		}
+	}
+	with, err := status.New(codes.Code(s.GetCode()), s.GetMessage()).WithDetails(details...)
+	if err != nil {
+		return err
+	}
+	return with.Err()
 }
 
 // methods are the service's methods, by their request.

@@ -26,7 +26,13 @@ func samples() []proto.Message {
 	failedThere := apptest.FailedThere(apptest.Money(1))
 	failedThere.ProviderTaskId = new("task")
 	t, a, p := apptest.Tenant, apptest.Account, apptest.Provider
+	inBatch := fullReserve()
+	inBatch.TenantId = "" // that of the batch
+	settledInBatch := apptest.Settlement("J", "K", apptest.Charged(1, apptest.Money(1)), bound, apptest.Checked("C"))
+	settledInBatch.TenantId = ""
 	return []proto.Message{
+		&settlementv1.BatchReserveRequest{TenantId: t, Requests: []*settlementv1.ReserveRequest{inBatch}},
+		&settlementv1.BatchSettleRequest{TenantId: t, Requests: []*settlementv1.SettleRequest{settledInBatch}},
 		fullReserve(), apptest.Reserve("J", "", freeAttempt), apptest.Reserve("J", "", attemptOr(1)),
 		&settlementv1.ExtendReservationRequest{TenantId: t, ReservationId: "J", TtlSeconds: 60},
 		apptest.Submission("J", "K"), apptest.Check("J", "C", apptest.Input),
