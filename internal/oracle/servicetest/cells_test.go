@@ -8,11 +8,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/settlementd/settlementd/internal/app"
 	"github.com/settlementd/settlementd/internal/oracle"
 )
 
-// TestEveryCell plays every call in every situation, and compares the answer and all that moved with the table. A sweep comes for all
-// reservations of a database, so those that it may take and those that it may not do not share one.
+// batchings are the settings that decide which calls share a transaction, from full batches to a transaction a call.
+var batchings = map[string]func(*app.Config){
+	"full batches":   func(*app.Config) {},
+	"one at a time":  func(c *app.Config) { c.BatchMax, c.PoolSize = 1, 1 },
+	"in threes":      func(c *app.Config) { c.BatchMax = 3 },
+	"without a lane": func(c *app.Config) { c.Alone, c.PoolSize = true, 16 },
+}
+
+// TestEveryCell plays every call in every situation under every batching, and compares the answer and all that moved with the table. A sweep
+// comes for all reservations of a database, so those that it may take and those that it may not do not share one.
 func TestEveryCell(t *testing.T) {
 	t.Parallel()
 	table, err := oracle.Read()
@@ -23,15 +32,17 @@ func TestEveryCell(t *testing.T) {
 	for _, cell := range table.Cells {
 		groups[group(cell)] = append(groups[group(cell)], cell)
 	}
-	for name, cells := range groups {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := newStage(t, table, cells)
-			g.rehearse()
-			g.perform()
-			g.s.Verify(t)
-			t.Logf("%d cells", len(cells))
-		})
+	for batching, change := range batchings {
+		for name, cells := range groups {
+			t.Run(batching+", "+name, func(t *testing.T) {
+				t.Parallel()
+				g := newStage(t, table, cells, change)
+				g.rehearse()
+				g.perform()
+				g.s.Verify(t)
+				t.Logf("%d cells", len(cells))
+			})
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ const seenSQL = `
 	FROM accounts a
 	JOIN providers p ON p.tenant_id = a.tenant_id AND p.provider_id = a.account_id
 	LEFT JOIN budgets b ON b.tenant_id = a.tenant_id AND b.provider_id = a.account_id
-	LEFT JOIN reservations r ON r.tenant_id = a.tenant_id AND r.reservation_id = a.account_id
-	LEFT JOIN reservations o ON o.tenant_id = a.tenant_id AND o.reservation_id = a.account_id || '-another'
+	LEFT JOIN all_reservations r ON r.tenant_id = a.tenant_id AND r.reservation_id = a.account_id
+	LEFT JOIN all_reservations o ON o.tenant_id = a.tenant_id AND o.reservation_id = a.account_id || '-another'
 	LEFT JOIN (SELECT reservation_id, string_agg((to_jsonb(l) - 'last_evidence')::text, '|' ORDER BY request_key) rows
 		FROM lines l GROUP BY reservation_id) l ON l.reservation_id = a.account_id
 	LEFT JOIN (SELECT account_id, count(*) n, array_agg(event_type ORDER BY entry_id) FILTER (WHERE reservation_id = account_id) types

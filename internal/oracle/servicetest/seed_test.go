@@ -16,9 +16,9 @@ import (
 const bystander = "bystander"
 
 // newStage makes a service and, for each cell, an account and a provider with what its terms say.
-func newStage(t *testing.T, table *oracle.Table, cells []oracle.Cell) *stage {
+func newStage(t *testing.T, table *oracle.Table, cells []oracle.Cell, change func(*app.Config)) *stage {
 	t.Helper()
-	g := &stage{t: t, s: apptest.New(t, func(c *app.Config) { c.CallTimeout = time.Minute })} // full batches, and a busy machine
+	g := &stage{t: t, s: apptest.New(t, func(c *app.Config) { c.CallTimeout = time.Minute }, change)} // a busy machine
 	g.turn(0)
 	for i, cell := range cells {
 		g.actors = append(g.actors, newActor(table, i, cell))
