@@ -60,17 +60,13 @@ func (b *Book) draftChange(id ReservationID) (*change, error) {
 	return c, nil
 }
 
-// lines returns the reservation's journal as the call sees it.
-func (c *change) lines() []Line { return c.journal(c.b.lines.get) }
-
-func (c *change) journal(read func(RequestKey) *Line) []Line {
-	lines := make([]Line, 0, len(c.r.Keys))
+// lines are the reservation's journal as the call sees it. They are not for changing.
+func (c *change) lines(yield func(*Line) bool) {
 	for _, k := range c.r.Keys {
-		if l := read(k); l != nil {
-			lines = append(lines, *l)
+		if l := c.b.lines.get(k); l != nil && !yield(l) {
+			return
 		}
 	}
-	return lines
 }
 
 // line returns a draft of the reservation's line under the key, or nil where the key names none of that kind.
@@ -83,7 +79,7 @@ func (c *change) line(key RequestKey, kind LineKind) *Line {
 }
 
 // live returns the generation that is unresolved or succeeded, or nil.
-func (c *change) live() *Line { return live(c.lines()) }
+func (c *change) live() *Line { return live(c.lines) }
 
 // addLine journals a request.
 func (c *change) addLine(l Line) *Line {
@@ -210,7 +206,7 @@ func (c *change) commit() error {
 		return c.err
 	}
 	if c.r.State.Open() {
-		c.r.State = openState(c.lines())
+		c.r.State = openState(c.lines)
 	}
 	c.endBudget()
 	c.countUncertain()
@@ -230,7 +226,7 @@ func (c *change) endBudget() {
 	if c.r.State.Open() || c.r.Budget == Ended {
 		return
 	}
-	for _, l := range c.lines() {
+	for l := range c.lines {
 		if l.Cost == nil {
 			return
 		}
@@ -286,4 +282,12 @@ func (c *change) write() {
 }
 
 // view shows the reservation as the change leaves it. Evidence that moved no line is not on it.
-func (c *change) view() View { return NewView(*c.r, c.journal(c.b.lines.kept)) }
+func (c *change) view() View {
+	lines := make([]Line, 0, len(c.r.Keys))
+	for _, k := range c.r.Keys {
+		if l := c.b.lines.kept(k); l != nil {
+			lines = append(lines, *l)
+		}
+	}
+	return NewView(*c.r, lines)
+}

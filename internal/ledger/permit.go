@@ -106,7 +106,7 @@ func (c *change) resend(l *Line) PermitAnswer {
 // uncertainty with a new key.
 func (c *change) permitRefusal(kind LineKind, stage Stage, self RequestKey) PermitRefusal {
 	succeeded, unresolved := false, false
-	for _, l := range c.lines() {
+	for l := range c.lines {
 		if l.Kind == Generation && l.Knowledge == LineSucceeded {
 			succeeded = true
 		}

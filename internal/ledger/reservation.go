@@ -1,8 +1,8 @@
 package ledger
 
 import (
+	"iter"
 	"maps"
-	"slices"
 	"time"
 )
 
@@ -135,7 +135,7 @@ type View struct {
 
 // NewView shows a reservation with its lines.
 func NewView(r Reservation, lines []Line) View {
-	v := View{Reservation: r, Lines: lines, Output: output(r.State, lines)}
+	v := View{Reservation: r, Lines: lines, Output: output(r.State, each(lines))}
 	for _, l := range lines {
 		v.KnownCost += l.Adjustment
 		if l.Cost != nil {
@@ -146,19 +146,29 @@ func NewView(r Reservation, lines []Line) View {
 	return v
 }
 
-// live returns the generation that is unresolved or succeeded, or nil. There is at most one.
-func live(lines []Line) *Line {
-	i := slices.IndexFunc(lines, func(l Line) bool {
-		return l.Kind == Generation && (!l.Knowledge.Final() || l.Knowledge == LineSucceeded)
-	})
-	if i < 0 {
-		return nil
+// each are lines one by one, as they are read in a book.
+func each(lines []Line) iter.Seq[*Line] {
+	return func(yield func(*Line) bool) {
+		for i := range lines {
+			if !yield(&lines[i]) {
+				return
+			}
+		}
 	}
-	return &lines[i]
+}
+
+// live returns the generation that is unresolved or succeeded, or nil. There is at most one.
+func live(lines iter.Seq[*Line]) *Line {
+	for l := range lines {
+		if l.Kind == Generation && (!l.Knowledge.Final() || l.Knowledge == LineSucceeded) {
+			return l
+		}
+	}
+	return nil
 }
 
 // openState is the state of an open reservation: a function of its journal.
-func openState(lines []Line) State {
+func openState(lines iter.Seq[*Line]) State {
 	switch l := live(lines); {
 	case l == nil:
 		return Pending
@@ -170,7 +180,7 @@ func openState(lines []Line) State {
 }
 
 // output tells what may become of the output. Unchecked output never opens: only a completed reservation releases it.
-func output(s State, lines []Line) Output {
+func output(s State, lines iter.Seq[*Line]) Output {
 	switch {
 	case s == Completed:
 		return OutputReleasable

@@ -127,7 +127,7 @@ func (c *change) identify(in *Settlement, cl *claim) Reason {
 
 // permitHeldBy returns the generation whose permit the token holds, or nil.
 func (c *change) permitHeldBy(token Token) *Line {
-	for _, l := range c.lines() {
+	for l := range c.lines {
 		if l.Kind == Generation && l.Token == token {
 			return c.b.lines.draft(l.Key)
 		}

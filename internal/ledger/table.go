@@ -99,14 +99,18 @@ func (t *table[K, V]) end(keep bool) {
 
 // changes returns the changed rows in the order of their keys.
 func (t *table[K, V]) changes(order func(a, b K) int) Changed[V] {
-	var keys []K
+	keys := make([]K, 0, len(t.rows))
+	added := 0
 	for k, r := range t.rows {
 		if r.saved {
 			keys = append(keys, k)
+			if r.added {
+				added++
+			}
 		}
 	}
 	slices.SortFunc(keys, order)
-	var c Changed[V]
+	c := Changed[V]{Inserted: make([]V, 0, added), Updated: make([]V, 0, len(keys)-added)}
 	for _, k := range keys {
 		if r := t.rows[k]; r.added {
 			c.Inserted = append(c.Inserted, r.value)

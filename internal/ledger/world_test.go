@@ -214,8 +214,8 @@ func (w *world) contradiction() string {
 		wantEnds = 0
 	}
 	switch {
-	case open && r.State != openState(lines):
-		return fmt.Sprintf("state %s, and the journal says %s", r.State, openState(lines))
+	case open && r.State != openState(each(lines)):
+		return fmt.Sprintf("state %s, and the journal says %s", r.State, openState(each(lines)))
 	case a.Credits.Held != held || a.Credits.Available != 100-held-r.Captured:
 		return fmt.Sprintf("credits %+v beside captured %d in state %s", a.Credits, r.Captured, r.State)
 	case 100+moved != a.Credits.Available+a.Credits.Held:
@@ -228,8 +228,8 @@ func (w *world) contradiction() string {
 		return fmt.Sprintf("%d ends in state %s", ends, r.State)
 	case len(b.appendedKept) != int(r.Revision)+1:
 		return fmt.Sprintf("%d entries at revision %d", len(b.appendedKept), r.Revision)
-	case (r.State == Completed) != (output(r.State, lines) == OutputReleasable):
-		return fmt.Sprintf("output %s in state %s", output(r.State, lines), r.State)
+	case (r.State == Completed) != (output(r.State, each(lines)) == OutputReleasable):
+		return fmt.Sprintf("output %s in state %s", output(r.State, each(lines)), r.State)
 	}
 	return ""
 }

@@ -23,6 +23,64 @@ func BenchmarkPairs(b *testing.B) {
 	}
 }
 
+// BenchmarkLoad locks and reads the rows of a batch of reservations that stand, and lets them go.
+func BenchmarkLoad(b *testing.B) {
+	for _, size := range []int{1, 16, 256} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			w := newWorld(b)
+			keys := w.standing(size)
+			for b.Loop() {
+				loaded, err := w.store.Begin(b.Context(), tenant, keys, SkipLockedAccounts)
+				if err != nil {
+					b.Fatal(err)
+				}
+				loaded.Rollback()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(size*b.N), "ns/call")
+		})
+	}
+}
+
+// BenchmarkSave writes and commits what a batch of extensions has changed. Loading and deciding are not counted.
+func BenchmarkSave(b *testing.B) {
+	for _, size := range []int{1, 16, 256} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			w := newWorld(b)
+			keys := w.standing(size)
+			ttl := int64(1000)
+			for b.Loop() {
+				b.StopTimer()
+				loaded := w.begin(keys, SkipLockedAccounts)
+				ttl++
+				for _, id := range keys.Reservations {
+					answer, err := ledger.Decide(loaded.Book, func(book *ledger.Book) (ledger.ExtendAnswer, error) { return book.Extend(id, ttl) })
+					if err != nil || answer.Refused != "" {
+						b.Fatal(answer.Refused, err)
+					}
+				}
+				b.StartTimer()
+				if err := loaded.Commit(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(size*b.N), "ns/call")
+		})
+	}
+}
+
+// standing makes reservations, and names them.
+func (w *world) standing(size int) ledger.Keys {
+	w.t.Helper()
+	var keys ledger.Keys
+	for i := range size {
+		in := reserveOf(ledger.ReservationID(fmt.Sprint("r", i)), "")
+		in.MaxAgeSeconds = 100 * 365 * 86_400
+		w.reserve(in)
+		keys.Reservations = append(keys.Reservations, in.ID)
+	}
+	return keys
+}
+
 func (w *world) pairs(from, size int) {
 	var reserve []ledger.Reserve
 	var settle []ledger.Settlement
