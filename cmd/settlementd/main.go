@@ -26,6 +26,7 @@ type cli struct {
 	Serve        serveCmd        `cmd:"" help:"Serve gRPC until SIGTERM or Ctrl-C."`
 	Migrate      migrateCmd      `cmd:"" help:"Bring the database's schema up to date. Safe to start several times at once."`
 	Verify       verifyCmd       `cmd:"" help:"Recompute every invariant of the ledger and print what is broken. Exit status 1 when anything is."`
+	Archive      archiveCmd      `cmd:"" help:"Move reservations that are over, and have been for long, into the archive. A server does so by itself when archive-after is set."`
 	Reconcile    reconcileCmd    `cmd:"" help:"Plan, approve and run reconciliation jobs, import statements of providers, and resolve exceptions, on a running server."`
 	Dev          devCmd          `cmd:"" help:"Serve on an embedded PostgreSQL that keeps its data, with a demo tenant, until Ctrl-C."`
 	Demo         demoCmd         `cmd:"" help:"Play every outcome on a temporary PostgreSQL with a fake provider, and show what became of the holds."`

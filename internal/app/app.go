@@ -1,4 +1,4 @@
-// Package app assembles the service: pools, lanes, features, server and sweep, top to bottom.
+// Package app assembles the service: pools, lanes, features, server, sweep and archiver, top to bottom.
 package app
 
 import (
@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -21,6 +22,7 @@ import (
 	"github.com/settlementd/settlementd/internal/reconcile/statements"
 	"github.com/settlementd/settlementd/internal/reconcile/statements/statementdb"
 	"github.com/settlementd/settlementd/internal/reserve"
+	"github.com/settlementd/settlementd/internal/retention"
 	"github.com/settlementd/settlementd/internal/rpc"
 	"github.com/settlementd/settlementd/internal/settle"
 )
@@ -40,7 +42,8 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 	}
 	defer pools.close()
 
-	lanes := lane.New(ledgerdb.New(pools.ledger), lane.Config{
+	store := ledgerdb.New(pools.ledger)
+	lanes := lane.New(store, lane.Config{
 		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Alone: c.Alone, Log: c.Log,
 	})
 	reader := ledgerdb.NewReader(pools.read)
@@ -61,16 +64,17 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 		return err
 	}
 
-	sweeping := make(chan struct{})
-	sweep, stopSweep := context.WithCancel(ctx)
-	go func() {
-		defer close(sweeping)
-		reservations.Sweep(sweep, c.SweepInterval, c.Log)
-	}()
+	var tending sync.WaitGroup
+	tend, stopTending := context.WithCancel(ctx)
+	tending.Go(func() { reservations.Sweep(tend, c.SweepInterval, c.Log) })
+	if c.ArchiveAfter > 0 {
+		archiver := retention.New(store, reader, retention.Config{After: c.ArchiveAfter, Every: c.ArchiveInterval, Log: c.Log})
+		tending.Go(func() { archiver.Run(tend) })
+	}
 	c.Log.Info("listening", "address", l.Addr().String())
 	err = server.Serve(ctx, l)
-	stopSweep()
-	<-sweeping
+	stopTending()
+	tending.Wait()
 	c.close(lanes)
 	return err
 }

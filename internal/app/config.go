@@ -27,6 +27,9 @@ type Config struct {
 
 	SweepInterval time.Duration `env:"SETTLEMENTD_SWEEP_INTERVAL" default:"1s" help:"How often overdue reservations are looked for (10ms to 1h)."`
 
+	ArchiveAfter    time.Duration `env:"SETTLEMENTD_ARCHIVE_AFTER" default:"0s" help:"Archive reservations that are over for longer than this; 0s: never (0s to 87600h). Set it when every server of the database knows the archive."`
+	ArchiveInterval time.Duration `env:"SETTLEMENTD_ARCHIVE_INTERVAL" default:"1m" help:"How often reservations to archive are looked for (10ms to 24h)."`
+
 	JobTargetsMax         int  `env:"SETTLEMENTD_JOB_TARGETS_MAX" default:"64" help:"Targets that a reconciliation job may have (1 to 10000)."`
 	JobChunkMax           int  `env:"SETTLEMENTD_JOB_CHUNK_MAX" default:"10" help:"Targets that a job may change in one transaction (1 to 1000)."`
 	RequireSecondApprover bool `env:"SETTLEMENTD_REQUIRE_SECOND_APPROVER" help:"Refuse the approval of a job by who registered it."`
@@ -66,6 +69,8 @@ func (c *Config) Validate() error {
 		{"max-age", c.MaxAge, time.Second, 8760 * time.Hour},
 		{"default-ttl", c.DefaultTTL, time.Second, c.MaxAge},
 		{"sweep-interval", c.SweepInterval, 10 * time.Millisecond, time.Hour},
+		{"archive-after", c.ArchiveAfter, 0, 87_600 * time.Hour},
+		{"archive-interval", c.ArchiveInterval, 10 * time.Millisecond, 24 * time.Hour},
 		{"call-timeout", c.CallTimeout, 10 * time.Millisecond, time.Hour},
 		{"slow-call", c.SlowCall, time.Millisecond, time.Hour},
 		{"shutdown-timeout", c.ShutdownTimeout, 0, 10 * time.Minute},

@@ -40,7 +40,8 @@ func Config(dsn string) app.Config {
 	return app.Config{
 		Database: dsn, PoolSize: 4, ReadPoolSize: 2, Prepared: true,
 		BatchMax: 256, QueueMax: 4096, DefaultTTL: 15 * time.Minute, MaxAge: 7 * 24 * time.Hour, SweepInterval: time.Hour,
-		JobTargetsMax: 64, JobChunkMax: 10,
+		ArchiveInterval: time.Hour,
+		JobTargetsMax:   64, JobChunkMax: 10,
 		CallTimeout: 10 * time.Second, SlowCall: time.Minute, ShutdownTimeout: 10 * time.Second, MessageBytesMax: 4 << 20,
 		Log: slog.New(slog.DiscardHandler),
 	}
