@@ -68,15 +68,33 @@ func (d *desk) approvedJob(id string, chunk int32) {
 	}
 }
 
+// TestArchiveShowsHowFarItHasComeOnATerminal archives in front of somebody.
+func TestArchiveShowsHowFarItHasComeOnATerminal(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.over(5)
+	shown := d.onScreen("archive", "--database="+d.DB.ServiceDSN(), "--older-than=1m", "--chunk=2")
+	for _, want := range []string{"acme: looked at 2, archived 2", "acme: looked at 5, archived 5", "5 reservations archived."} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in %q", want, shown)
+		}
+	}
+}
+
 // onTerminal runs settlementd reconcile with a terminal for its output, and returns what it shows there.
 func (d *desk) onTerminal(args ...string) string {
 	d.t.Helper()
-	keyboard, screen := terminal(d.t)
-	defer func() { _ = keyboard.Close() }()
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "FILE:", d.dir+"/")
 	}
-	cmd := exec.Command(binary, append([]string{"reconcile", "--server=" + d.Address, "--tenant=" + apptest.Tenant}, args...)...)
+	return d.onScreen(append([]string{"reconcile", "--server=" + d.Address, "--tenant=" + apptest.Tenant}, args...)...)
+}
+
+func (d *desk) onScreen(args ...string) string {
+	d.t.Helper()
+	keyboard, screen := terminal(d.t)
+	defer func() { _ = keyboard.Close() }()
+	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = screen, screen
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=", "FORCE_COLOR=")
 	if err := cmd.Start(); err != nil {

@@ -218,7 +218,7 @@ func TestAChunkIsMovedWholeOrNotAtAll(t *testing.T) {
 			w := newWorld(t)
 			w.cancelled("r1", "r2")
 			// COMMIT waits behind this, when everything is written.
-			w.db.Exec(`CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END';
+			w.db.Exec(`CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM set_config(''lock_timeout'', ''0'', true), pg_advisory_xact_lock(7); RETURN NULL; END';
 				CREATE CONSTRAINT TRIGGER held AFTER INSERT ON archived_reservations DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION held()`)
 			release := w.hold("SELECT pg_advisory_xact_lock(7)")
 			done := make(chan error, 1)
