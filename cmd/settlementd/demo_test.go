@@ -114,7 +114,7 @@ func TestAPlantedFailureIsFound(t *testing.T) {
 			if status != 1 {
 				t.Errorf("status %d, %s", status, stderr)
 			}
-			if got := lastLine.FindStringSubmatch(stdout); got == nil || got[1] != "23 passed, 1 failed" {
+			if got := lastLine.FindStringSubmatch(stdout); got == nil || got[1] != "24 passed, 1 failed" {
 				t.Errorf("the last line is %q\n%s", got, stdout)
 			}
 			for _, want := range of.want {
