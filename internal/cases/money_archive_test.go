@@ -1,6 +1,7 @@
 package cases_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/app"
 	"github.com/settlementd/settlementd/internal/app/apptest"
+	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
 	"github.com/settlementd/settlementd/internal/postgres/postgrestest"
 )
 
@@ -182,6 +184,45 @@ func TestCase05AReplayThatMeetsTheArchiver(t *testing.T) {
 				t.Errorf("%T on the way (-before +after):\n%s", calls[i], diff)
 			}
 		}
+	}
+	for i, got := range askAll(t, x.Service, calls) {
+		if diff := cmp.Diff(before[i], got, protocmp.Transform()); diff != "" {
+			t.Errorf("%T (-before +after):\n%s", calls[i], diff)
+		}
+	}
+	is(t, "archived", archived(x.Service), 1)
+}
+
+// TestCase05AnArchiverWhoseCommitHangs has a reservation neither here nor there for as long as nobody can know: who looks sees what stood, a replay
+// gets no definite answer, and in the end all is as it was.
+func TestCase05AnArchiverWhoseCommitHangs(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.NewServer(t, nil)
+	x := onServer(t, server)
+	defer x.Verify(t)
+	calls := sixEndings()[:2]
+	for _, c := range calls {
+		send(t, x.Service, c)
+	}
+	before := askAll(t, x.Service, calls)
+	server.HangCommits()
+	done := make(chan error, 1)
+	go func() {
+		_, err := ledgerdb.New(x.DB.Ledger()).Archive(context.Background(), apptest.Tenant, ledgerdb.ArchivePage{Scan: 10})
+		done <- err
+	}()
+	postgrestest.Until(t, "the COMMIT of the move hangs", func() bool {
+		return x.number(`SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE a.wait_event = 'SyncRep' AND a.datname = current_database() AND l.relation = 'archived_reservations'::regclass`) > 0
+	})
+	is(t, "state", x.Get(t, "completed").GetState(), completed)
+	for _, c := range calls {
+		_, err := try(t.Context(), x.Service, c)
+		indefinite(t, "a replay", err)
+	}
+	server.ReleaseCommits()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 	for i, got := range askAll(t, x.Service, calls) {
 		if diff := cmp.Diff(before[i], got, protocmp.Transform()); diff != "" {

@@ -40,13 +40,24 @@ func (w *world) archiver() *Archiver {
 	})
 }
 
+// free is a reservation of no credits.
+func free(id string) ledger.Reserve {
+	return ledger.Reserve{ID: ledger.ReservationID(id), TTLSeconds: 900, MaxAgeSeconds: 900, Asked: ledger.Asked{
+		Account: "alice", Provider: "studio", Funding: ledger.Funding{Kind: ledger.FundCredits}, Currency: "USD",
+	}}
+}
+
+func cancellation(id string) ledger.Settlement {
+	return ledger.Settlement{Reservation: ledger.ReservationID(id), Observer: ledger.ByWorker, Outcome: ledger.SettledOutcome{
+		Kind: ledger.OutcomeCancelled, Cause: "no longer wanted",
+	}}
+}
+
 // reserve makes open reservations, and cancel ends them.
 func (w *world) reserve(tenant ledger.TenantID, ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
-		in := ledger.Reserve{ID: ledger.ReservationID(id), TTLSeconds: 900, MaxAgeSeconds: 900, Asked: ledger.Asked{
-			Account: "alice", Provider: "studio", Funding: ledger.Funding{Kind: ledger.FundCredits}, Currency: "USD",
-		}}
+		in := free(id)
 		decide(w, tenant, in.Keys(), func(b *ledger.Book) (ledger.ReserveAnswer, error) { return b.Reserve(in) })
 	}
 }
@@ -54,9 +65,7 @@ func (w *world) reserve(tenant ledger.TenantID, ids ...string) {
 func (w *world) cancel(tenant ledger.TenantID, ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
-		in := ledger.Settlement{Reservation: ledger.ReservationID(id), Observer: ledger.ByWorker, Outcome: ledger.SettledOutcome{
-			Kind: ledger.OutcomeCancelled, Cause: "no longer wanted",
-		}}
+		in := cancellation(id)
 		decide(w, tenant, in.Keys(), func(b *ledger.Book) (ledger.Answer, error) { return b.Settle(in) })
 	}
 }
@@ -74,6 +83,20 @@ func decide[A any](w *world, tenant ledger.TenantID, keys ledger.Keys, rule func
 	if err := b.Commit(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// over makes a reservation that is over from the first: nobody passes it while it is open.
+func (w *world) over(tenant ledger.TenantID, id string) {
+	w.t.Helper()
+	in, end := free(id), cancellation(id)
+	keys := in.Keys()
+	keys.Add(end.Keys())
+	decide(w, tenant, keys, func(b *ledger.Book) (ledger.Answer, error) {
+		if _, err := b.Reserve(in); err != nil {
+			return ledger.Answer{}, err
+		}
+		return b.Settle(end)
+	})
 }
 
 // archived names what is in the archive.
@@ -121,8 +144,7 @@ func TestAServerArchivesAsItGoes(t *testing.T) {
 		w.archiver().Run(ctx)
 	}()
 	postgrestest.Until(t, "the first is archived", func() bool { return w.archived() == "first a" })
-	w.reserve("first", "d")
-	w.cancel("first", "d")
+	w.over("first", "d")
 	postgrestest.Until(t, "a later one is archived", func() bool { return w.archived() == "first a, first d" })
 	stop()
 	<-done

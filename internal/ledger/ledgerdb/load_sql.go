@@ -75,7 +75,7 @@ func lockReservations(how string) string {
 	rest := "(SELECT unnest($2::text[]) EXCEPT SELECT reservation_id FROM hot ORDER BY 1) k (id)"
 	return "WITH hot AS MATERIALIZED (" + each(reservations.located("t")+", false AS archived", keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
 		", cold AS MATERIALIZED (" + each(archived.located("t")+", true", rest, "archived_reservations", "r.reservation_id = k.id", how) + ")" +
-		", locked AS MATERIALIZED (SELECT * FROM hot UNION ALL SELECT * FROM cold)" +
+		", locked AS NOT MATERIALIZED (SELECT * FROM hot UNION ALL SELECT * FROM cold)" +
 		" SELECT * FROM locked WHERE (SELECT " + remember("locked") + ") = 4"
 }
 
