@@ -69,12 +69,15 @@ func currentPeriods(providerIDs string) string {
 		each("t.provider_id, t.budget_period, t.time_zone", keysOf(providerIDs), "providers", "r.provider_id = k.id", "") + ") p"
 }
 
+// anyArchived is asked once a statement: a tenant that has archived nothing is spared the look-ups.
+const anyArchived = "(SELECT EXISTS (SELECT FROM archived_reservations WHERE tenant_id = $1))"
+
 // lockReservations locks first those that are not archived, and then looks for the others in the archive. It sees one moment: one that is moved
 // there while it is waited for is in neither place. What looks afterwards for what exists finds it, and its call looks again.
 func lockReservations(how string) string {
 	rest := "(SELECT unnest($2::text[]) EXCEPT SELECT reservation_id FROM hot ORDER BY 1) k (id)"
 	return "WITH hot AS MATERIALIZED (" + each(reservations.located("t")+", false AS archived", keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
-		", cold AS MATERIALIZED (" + each(archived.located("t")+", true", rest, "archived_reservations", "r.reservation_id = k.id", how) + ")" +
+		", cold AS MATERIALIZED (" + each(archived.located("t")+", true", rest, "archived_reservations", "r.reservation_id = k.id", how) + " WHERE " + anyArchived + ")" +
 		", locked AS NOT MATERIALIZED (SELECT * FROM hot UNION ALL SELECT * FROM cold)" +
 		" SELECT * FROM locked WHERE (SELECT " + remember("locked") + ") = 4"
 }
@@ -120,7 +123,7 @@ var (
 	presentReservations = "SELECT 'reservation', k.id, t.account_id, NULL::timestamptz FROM (SELECT unnest($2::text[]) EXCEPT SELECT " +
 		remembered("reservations") + ") k (id) CROSS JOIN LATERAL (" +
 		"SELECT account_id FROM reservations WHERE tenant_id = $1 AND reservation_id = k.id" +
-		" UNION ALL SELECT account_id FROM archived_reservations WHERE tenant_id = $1 AND reservation_id = k.id OFFSET 0) t"
+		" UNION ALL SELECT account_id FROM archived_reservations WHERE tenant_id = $1 AND reservation_id = k.id AND " + anyArchived + " OFFSET 0) t"
 
 	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$2"), "accounts", "r.account_id = k.id", "")
 

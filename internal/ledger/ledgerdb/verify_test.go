@@ -1,10 +1,15 @@
 package ledgerdb
 
 import (
+	"context"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/settlementd/settlementd/internal/ledger"
 )
@@ -239,5 +244,37 @@ func TestVerifyIsOfOneTenant(t *testing.T) {
 	found, err := Verify(t.Context(), w.db.Read(), ledger.TenantID("other"))
 	if err != nil || len(found) > 0 {
 		t.Errorf("another tenant: %+v, %v", found, err)
+	}
+}
+
+// No query compares every row of a table with every row of another: on a large ledger it would not end.
+func TestVerifyReadsEachTableOnce(t *testing.T) {
+	t.Parallel()
+	const rows = 20_000
+	w := newGrownWorld(t, rows)
+	w.db.Exec("ANALYZE")
+	tx, err := w.db.Read().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), verifySettings); err != nil {
+		t.Fatal(err)
+	}
+	removed := regexp.MustCompile(`Rows Removed by Join Filter: (\d+)`)
+	for _, i := range Invariants() {
+		lines, err := tx.Query(t.Context(), "EXPLAIN ANALYZE "+i.sql(), pgx.QueryExecModeExec, string(tenant))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(lines, pgx.RowTo[string])
+		if err != nil {
+			t.Fatalf("%s: %v", i.Name, err)
+		}
+		for _, m := range removed.FindAllStringSubmatch(strings.Join(plan, "\n"), -1) {
+			if n, err := strconv.Atoi(m[1]); err != nil || n > 10*rows {
+				t.Errorf("%s compares %d pairs of rows that have nothing to do with each other:\n%s", i.Name, n, strings.Join(plan, "\n"))
+			}
+		}
 	}
 }
