@@ -28,6 +28,11 @@ type benchCmd struct {
 
 // Run measures, verifies and prints.
 func (b *benchCmd) Run(ctx context.Context) (err error) {
+	chart, err := b.chartFile() // before the run, which would be lost without it
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, chart.Close()) }()
 	dir, err := benchFolder()
 	if err != nil {
 		return err
@@ -56,6 +61,9 @@ func (b *benchCmd) Run(ctx context.Context) (err error) {
 	progress.end()
 	if report == nil {
 		return err
+	}
+	if b.Chart != "" {
+		err = errors.Join(err, report.Chart(chart))
 	}
 	return errors.Join(err, b.print(report))
 }
@@ -86,9 +94,6 @@ func (b *benchCmd) program(name, database string, alone bool) []string {
 }
 
 func (b *benchCmd) print(report *bench.Report) error {
-	if err := b.draw(report); err != nil {
-		return err
-	}
 	if b.Output == "json" {
 		return report.WriteJSON(os.Stdout)
 	}
@@ -96,16 +101,16 @@ func (b *benchCmd) print(report *bench.Report) error {
 	return err
 }
 
-func (b *benchCmd) draw(report *bench.Report) (err error) {
+// chartFile makes the file of the chart, or opens nothing's.
+func (b *benchCmd) chartFile() (*os.File, error) {
 	if b.Chart == "" {
-		return nil
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	f, err := os.Create(b.Chart)
 	if err != nil {
-		return fmt.Errorf("chart: %w", err)
+		return nil, fmt.Errorf("chart: %w", err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return report.Chart(f)
+	return f, nil
 }
 
 // verify verifies every tenant of a database, and tells what is broken.
