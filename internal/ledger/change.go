@@ -87,7 +87,11 @@ func (c *change) addLine(l Line) *Line {
 	l.PermittedAt, l.UpdatedAt = c.b.Now, c.b.Now
 	l.PermitExpiresAt = c.b.Now.Add(seconds(c.r.Policy.PermitSeconds))
 	if n := c.r.Policy.IdempotencyKeySeconds; n > 0 {
-		l.ResendUntil = c.b.Now.Add(seconds(n))
+		used := c.b.Now
+		if l.broughtBack() {
+			used = c.r.CreatedAt // it may have been sent as soon as there was a reservation, and the provider forgets it so much earlier
+		}
+		l.ResendUntil = used.Add(seconds(n))
 	}
 	added := c.b.lines.add(l.Key, l)
 	place := len(c.r.Keys)

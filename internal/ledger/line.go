@@ -80,8 +80,11 @@ func (l *Line) judge(k Knowledge) effect {
 	}
 }
 
-// resent tells whether the request may have been sent more than once, under its one key.
-func (l *Line) resent() bool { return !l.ResentAt.IsZero() }
+// resent tells whether the request may have been sent more than once, under its one key. Of a line that a report brought back nobody knows.
+func (l *Line) resent() bool { return !l.ResentAt.IsZero() || l.broughtBack() }
+
+// broughtBack tells whether the ledger had forgotten the line: nobody was given a permit for it that is still on record.
+func (l *Line) broughtBack() bool { return l.Token == "" }
 
 // impliedCost is the cost that knowledge brings with it: what the provider never saw, it cannot charge.
 func impliedCost(k Knowledge) *Micros {

@@ -155,7 +155,9 @@ func (c Config) settings() (map[string]string, error) {
 		s["plan_cache_mode"] = "force_generic_plan"
 		s["lock_timeout"], s["statement_timeout"], s["idle_in_transaction_session_timeout"] = lockTimeout, statementTimeout, idleTimeout
 	case Read:
-		s["statement_timeout"] = readTimeout
+		if !c.NoPreparedStatements { // else the role carries the settings of both kinds, and those of the ledger matter more
+			s["statement_timeout"] = readTimeout
+		}
 	default:
 		return nil, errors.New("postgres: Config.Kind must be Ledger or Read")
 	}

@@ -156,6 +156,8 @@ func TestBehindAPoolerTheRoleCarriesTheSettings(t *testing.T) {
 	}
 	pool := open(t, c)
 	one[int](t, pool, "SELECT $1::int", 1)
+	c.Kind = postgres.Read // the same role, as a server has it
+	one[int](t, open(t, c), "SELECT $1::int", 1)
 	if n := one[int](t, pool, "SELECT count(*) FROM pg_prepared_statements"); n != 0 {
 		t.Errorf("%d prepared statements", n)
 	}

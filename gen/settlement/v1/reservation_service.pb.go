@@ -1066,7 +1066,7 @@ type ListReservationsRequest struct {
 	Overdue bool `protobuf:"varint,7,opt,name=overdue,proto3" json:"overdue,omitempty"`
 	// Only those that ended with the cost of a line still unknown.
 	UnresolvedCost bool `protobuf:"varint,8,opt,name=unresolved_cost,json=unresolvedCost,proto3" json:"unresolved_cost,omitempty"`
-	// How many at most, 1 to 1000. Absent: 100.
+	// How many at most, 1 to 1000. Absent: 100. A thousand with many labels can be more than the 4 MiB that many clients take.
 	PageSize *int32 `protobuf:"varint,9,opt,name=page_size,json=pageSize,proto3,oneof" json:"page_size,omitempty"`
 	// The next_page_token of the page before, sent with the same filters. Empty for the first page.
 	PageToken     string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

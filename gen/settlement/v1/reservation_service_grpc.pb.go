@@ -50,7 +50,9 @@ type ReservationServiceClient interface {
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveResponse, error)
 	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the
 	// batch, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that repeats an earlier one
-	// is its replay. There is no all or nothing: a client that got no answer sends the batch again.
+	// is its replay. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
+	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
+	// that or sends smaller batches.
 	BatchReserve(ctx context.Context, in *BatchReserveRequest, opts ...grpc.CallOption) (*BatchReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
 	// back: a retry extends it by no more than the time that passed in between.
@@ -64,7 +66,8 @@ type ReservationServiceClient interface {
 	// ReportSubmission tells what became of a request. It ends no reservation, unless a cancel or a deadline waits for just that.
 	//
 	// A report for a key that the ledger does not know makes its line UNCERTAIN if the reservation is open and no generation of it is
-	// unresolved or has succeeded; else it is REFUSED with UNKNOWN_ATTEMPT. A retry is REPLAYED.
+	// unresolved or has succeeded; else it is REFUSED with UNKNOWN_ATTEMPT. Nobody knows then how often that request was sent, so not_accepted
+	// does not close such a line: it is REFUSED with CONFLICTING_FACT. Any other retry is REPLAYED.
 	ReportSubmission(ctx context.Context, in *ReportSubmissionRequest, opts ...grpc.CallOption) (*ReportSubmissionResponse, error)
 	// GetReservation shows a reservation with its holds, its journal and its outcome. It changes nothing, overdue or not.
 	GetReservation(ctx context.Context, in *GetReservationRequest, opts ...grpc.CallOption) (*GetReservationResponse, error)
@@ -172,7 +175,9 @@ type ReservationServiceServer interface {
 	Reserve(context.Context, *ReserveRequest) (*ReserveResponse, error)
 	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the
 	// batch, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that repeats an earlier one
-	// is its replay. There is no all or nothing: a client that got no answer sends the batch again.
+	// is its replay. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
+	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
+	// that or sends smaller batches.
 	BatchReserve(context.Context, *BatchReserveRequest) (*BatchReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
 	// back: a retry extends it by no more than the time that passed in between.
@@ -186,7 +191,8 @@ type ReservationServiceServer interface {
 	// ReportSubmission tells what became of a request. It ends no reservation, unless a cancel or a deadline waits for just that.
 	//
 	// A report for a key that the ledger does not know makes its line UNCERTAIN if the reservation is open and no generation of it is
-	// unresolved or has succeeded; else it is REFUSED with UNKNOWN_ATTEMPT. A retry is REPLAYED.
+	// unresolved or has succeeded; else it is REFUSED with UNKNOWN_ATTEMPT. Nobody knows then how often that request was sent, so not_accepted
+	// does not close such a line: it is REFUSED with CONFLICTING_FACT. Any other retry is REPLAYED.
 	ReportSubmission(context.Context, *ReportSubmissionRequest) (*ReportSubmissionResponse, error)
 	// GetReservation shows a reservation with its holds, its journal and its outcome. It changes nothing, overdue or not.
 	GetReservation(context.Context, *GetReservationRequest) (*GetReservationResponse, error)

@@ -37,7 +37,9 @@ type SettlementServiceClient interface {
 	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
 	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch,
 	// as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item that repeats an earlier one is
-	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again.
+	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
+	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
+	// that or sends smaller batches.
 	BatchSettle(ctx context.Context, in *BatchSettleRequest, opts ...grpc.CallOption) (*BatchSettleResponse, error)
 }
 
@@ -83,7 +85,9 @@ type SettlementServiceServer interface {
 	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
 	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch,
 	// as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item that repeats an earlier one is
-	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again.
+	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
+	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
+	// that or sends smaller batches.
 	BatchSettle(context.Context, *BatchSettleRequest) (*BatchSettleResponse, error)
 	mustEmbedUnimplementedSettlementServiceServer()
 }
