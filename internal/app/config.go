@@ -18,7 +18,7 @@ type Config struct {
 	Prepared     bool   `env:"SETTLEMENTD_PREPARED" default:"true" negatable:"" help:"Prepare statements. Turn it off behind a pooler that hands connections out per transaction and does not know prepared statements."`
 
 	BatchMax int `env:"SETTLEMENTD_BATCH_MAX" default:"128" help:"Calls that may share a transaction (1 to 1000)."`
-	QueueMax int `env:"SETTLEMENTD_QUEUE_MAX" default:"4096" help:"Calls of a tenant that may wait; more are answered RESOURCE_EXHAUSTED (1 to 1000000)."`
+	QueueMax int `env:"SETTLEMENTD_QUEUE_MAX" default:"4096" help:"Calls of a tenant that may wait; more are answered RESOURCE_EXHAUSTED, and so is a batch that has no room (1 to 1000000; 1000 for a full batch)."`
 
 	Alone bool `env:"SETTLEMENTD_ALONE" hidden:"" help:"Give every call a transaction of its own, to compare with."`
 

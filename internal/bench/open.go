@@ -39,7 +39,7 @@ func pace(ctx context.Context, every time.Duration, most int, stop *atomic.Bool,
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(most)
 	begin := time.Now()
-	for i := 0; !stop.Load(); i++ {
+	for i := 0; !stop.Load() && ctx.Err() == nil; i++ {
 		due := begin.Add(time.Duration(i) * every)
 		if wait := time.Until(due); wait > 0 {
 			if pause(ctx, wait) != nil {

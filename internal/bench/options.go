@@ -43,7 +43,8 @@ func (o *Options) Validate() error {
 			}
 		}
 	}
-	if !slices.IsSorted(o.Existing) || len(o.Existing) > 0 && o.Existing[0] < 0 {
+	distinct := len(slices.Compact(slices.Clone(o.Existing))) == len(o.Existing)
+	if !slices.IsSorted(o.Existing) || !distinct || len(o.Existing) > 0 && o.Existing[0] < 0 {
 		return fmt.Errorf("existing: must ascend from 0 or more, not %v", o.Existing)
 	}
 	if o.For < 0 || o.OldSnapshot < 0 {

@@ -28,10 +28,10 @@ type arrayCodec struct{ *pgtype.ArrayCodec }
 
 // PlanEncode implements pgtype.Codec.
 func (c arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
-	if format != pgtype.BinaryFormatCode {
-		return c.ArrayCodec.PlanEncode(m, oid, format, value)
-	}
 	element := c.ElementType.OID
+	if format != pgtype.BinaryFormatCode || element != elementOf(value) {
+		return c.ArrayCodec.PlanEncode(m, oid, format, value) // which converts, or refuses
+	}
 	switch value.(type) {
 	case []string:
 		return arrayPlan[[]string, string]{element, always[string], appendText}
@@ -60,6 +60,26 @@ func (c arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value an
 			func(buf []byte, t *pgtype.Timestamptz) []byte { return appendTime(buf, &t.Time) }}
 	default:
 		return c.ArrayCodec.PlanEncode(m, oid, format, value)
+	}
+}
+
+// elementOf is the type that the elements of a well-known slice are written as, or none.
+func elementOf(slice any) uint32 {
+	switch slice.(type) {
+	case []string, pgtype.FlatArray[pgtype.Text]:
+		return pgtype.TextOID
+	case []int64, pgtype.FlatArray[pgtype.Int8]:
+		return pgtype.Int8OID
+	case pgtype.FlatArray[pgtype.Int4]:
+		return pgtype.Int4OID
+	case []bool:
+		return pgtype.BoolOID
+	case []time.Time, pgtype.FlatArray[pgtype.Timestamptz]:
+		return pgtype.TimestamptzOID
+	case []pgtype.TID:
+		return pgtype.TIDOID
+	default:
+		return 0
 	}
 }
 

@@ -33,6 +33,8 @@ func TestArraysArriveAsTheyWereSent(t *testing.T) {
 		{"integer[]", pgtype.FlatArray[pgtype.Int4]{{Int32: -5, Valid: true}, {}}, "{-5,NULL}"},
 		{"timestamptz[]", pgtype.FlatArray[pgtype.Timestamptz]{{}, {Time: moment, Valid: true}}, `{NULL,"1969-12-31 23:59:59.999999+00"}`},
 		{"text[]", []string(nil), ""},
+		{"bigint[]", []string{"12345678"}, "{12345678}"}, // another type: converted
+		{"integer[]", []int64{7}, "{7}"},
 	} {
 		for _, byPgx := range []bool{false, true} {
 			pool := open(t, postgres.Config{DSN: db.ServiceDSN(), Kind: postgres.Ledger, MaxConns: 1})
@@ -43,6 +45,16 @@ func TestArraysArriveAsTheyWereSent(t *testing.T) {
 				t.Errorf("%s %v, by pgx %t: %v", c.kind, c.array, byPgx, cmp.Diff(&c.want, got))
 			}
 		}
+	}
+}
+
+// Numbers are no times, whatever their bytes would be.
+func TestAnArrayOfAnotherTypeIsRefused(t *testing.T) {
+	t.Parallel()
+	pool := open(t, postgres.Config{DSN: postgrestest.New(t).ServiceDSN(), Kind: postgres.Ledger, MaxConns: 1})
+	var got string
+	if err := pool.QueryRow(t.Context(), "SELECT $1::timestamptz[]::text", []int64{1}).Scan(&got); err == nil {
+		t.Errorf("a number is the time %s", got)
 	}
 }
 

@@ -48,11 +48,11 @@ type ReservationServiceClient interface {
 	// (every field but the token) is a replay and answers the first grant again. ALREADY_EXISTS: the id stands with other content, and the
 	// field is named. FAILED_PRECONDITION: the currency is not the provider's.
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*ReserveResponse, error)
-	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the
-	// batch, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that repeats an earlier one
-	// is its replay. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
-	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
-	// that or sends smaller batches.
+	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch
+	// unless it has to wait for a lock, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that
+	// repeats an earlier one is its replay. The answer comes with the last item's, half a second later where somebody holds an account. There is
+	// no all or nothing: a client that got no answer sends the batch again. An answer shows every reservation whole, a kilobyte each and more
+	// with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises that or sends smaller batches.
 	BatchReserve(ctx context.Context, in *BatchReserveRequest, opts ...grpc.CallOption) (*BatchReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
 	// back: a retry extends it by no more than the time that passed in between.
@@ -173,11 +173,11 @@ type ReservationServiceServer interface {
 	// (every field but the token) is a replay and answers the first grant again. ALREADY_EXISTS: the id stands with other content, and the
 	// field is named. FAILED_PRECONDITION: the currency is not the provider's.
 	Reserve(context.Context, *ReserveRequest) (*ReserveResponse, error)
-	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the
-	// batch, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that repeats an earlier one
-	// is its replay. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
-	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
-	// that or sends smaller batches.
+	// BatchReserve makes up to 1,000 Reserve calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch
+	// unless it has to wait for a lock, as if it had been sent alone: one that is malformed, denied or unlucky spoils no other, and an item that
+	// repeats an earlier one is its replay. The answer comes with the last item's, half a second later where somebody holds an account. There is
+	// no all or nothing: a client that got no answer sends the batch again. An answer shows every reservation whole, a kilobyte each and more
+	// with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises that or sends smaller batches.
 	BatchReserve(context.Context, *BatchReserveRequest) (*BatchReserveResponse, error)
 	// ExtendReservation pushes out the deadline of an open reservation, up to its maximum age, and clears overdue. The deadline never moves
 	// back: a retry extends it by no more than the time that passed in between.

@@ -35,11 +35,11 @@ type SettlementServiceClient interface {
 	// the disposition, and the budget follows it. Amounts and rules are those stamped on the reservation. A retry is REPLAYED. NOT_FOUND: the
 	// reservation is unknown; a callback can be earlier than its reservation, so try again later.
 	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
-	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch,
-	// as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item that repeats an earlier one is
-	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
-	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
-	// that or sends smaller batches.
+	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch
+	// unless it has to wait for a lock, as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item
+	// that repeats an earlier one is REPLAYED. The answer comes with the last item's, half a second later where somebody holds an account. There
+	// is no all or nothing: a client that got no answer sends the batch again. An answer shows every reservation whole, a kilobyte each and more
+	// with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises that or sends smaller batches.
 	BatchSettle(ctx context.Context, in *BatchSettleRequest, opts ...grpc.CallOption) (*BatchSettleResponse, error)
 }
 
@@ -83,11 +83,11 @@ type SettlementServiceServer interface {
 	// the disposition, and the budget follows it. Amounts and rules are those stamped on the reservation. A retry is REPLAYED. NOT_FOUND: the
 	// reservation is unknown; a callback can be earlier than its reservation, so try again later.
 	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
-	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch,
-	// as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item that repeats an earlier one is
-	// REPLAYED. There is no all or nothing: a client that got no answer sends the batch again. An answer shows every
-	// reservation whole, a kilobyte each and more with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises
-	// that or sends smaller batches.
+	// BatchSettle makes up to 1,000 Settle calls of one tenant at once. Each item is judged and answered on its own, in the order of the batch
+	// unless it has to wait for a lock, as if it had been sent alone: one that is malformed, refused or unlucky spoils no other, and an item
+	// that repeats an earlier one is REPLAYED. The answer comes with the last item's, half a second later where somebody holds an account. There
+	// is no all or nothing: a client that got no answer sends the batch again. An answer shows every reservation whole, a kilobyte each and more
+	// with labels: a client that takes messages of 4 MiB at most, which is a usual default, raises that or sends smaller batches.
 	BatchSettle(context.Context, *BatchSettleRequest) (*BatchSettleResponse, error)
 	mustEmbedUnimplementedSettlementServiceServer()
 }

@@ -78,7 +78,7 @@ func (l *Loaded) Save(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// queueWrites adds one statement a table for each kind of change. The order of the tables is that of their foreign keys and of the locks;
+// queueWrites adds one statement a table for each kind of change. The order of the tables is that of the locks;
 // rows come sorted, and entries in the order of the calls.
 func (l *Loaded) queueWrites(b *pgx.Batch, c *ledger.Changes) {
 	accounts.queueInsert(b, l.tenant, c.Accounts.Inserted)

@@ -44,6 +44,11 @@ func each(columns, keys, table, match, lock string) string {
 // keysOf are the elements of an array argument as keys.
 func keysOf(argument string) string { return "unnest(" + argument + "::text[]) k (id)" }
 
+// inOrder are the ids of a statement in the order of bytes, in which everybody locks, whatever the collation of the database.
+func inOrder(ids string) string {
+	return "(SELECT id FROM (" + ids + `) s (id) ORDER BY id COLLATE "C") k (id)`
+}
+
 // remembered are the parts of a setting of this transaction that the locking of the reservations has left. No id contains a space.
 func remembered(what string) string {
 	return "unnest(string_to_array(current_setting('settlementd." + what + "'), ' '))"
@@ -75,7 +80,7 @@ const anyArchived = "(SELECT EXISTS (SELECT FROM archived_reservations WHERE ten
 // lockReservations locks first those that are not archived, and then looks for the others in the archive. It sees one moment: one that is moved
 // there while it is waited for is in neither place. What looks afterwards for what exists finds it, and its call looks again.
 func lockReservations(how string) string {
-	rest := "(SELECT unnest($2::text[]) EXCEPT SELECT reservation_id FROM hot ORDER BY 1) k (id)"
+	rest := inOrder("SELECT unnest($2::text[]) EXCEPT SELECT reservation_id FROM hot")
 	return "WITH hot AS MATERIALIZED (" + each(reservations.located("t")+", false AS archived", keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
 		", cold AS MATERIALIZED (" + each(archived.located("t")+", true", rest, "archived_reservations", "r.reservation_id = k.id", how) + " WHERE " + anyArchived + ")" +
 		", locked AS NOT MATERIALIZED (SELECT * FROM hot UNION ALL SELECT * FROM cold)" +
@@ -83,18 +88,19 @@ func lockReservations(how string) string {
 }
 
 func lockAccounts(how string) string {
-	return each(accounts.located("t"), "(SELECT unnest($2::text[]) UNION SELECT "+remembered("accounts")+" ORDER BY 1) k (id)",
+	return each(accounts.located("t"), inOrder("SELECT unnest($2::text[]) UNION SELECT "+remembered("accounts")),
 		"accounts", "r.account_id = k.id", how)
 }
 
 func lockProviders(how string) string {
-	return each(providers.located("t"), "(SELECT unnest($2::text[]) UNION SELECT "+remembered("providers")+" ORDER BY 1) k (id)",
+	return each(providers.located("t"), inOrder("SELECT unnest($2::text[]) UNION SELECT "+remembered("providers")),
 		"providers", "r.provider_id = k.id", how)
 }
 
 func lockBudgets(how string) string {
-	keys := "(SELECT part[n], part[n + 1]::timestamptz FROM (SELECT string_to_array(current_setting('settlementd.budgets'), ' ')) s (part), " +
-		"generate_series(1, cardinality(part), 2) n UNION " + currentPeriods("$2") + " ORDER BY 1, 2) k (provider_id, period_start)"
+	keys := "(SELECT * FROM (SELECT part[n], part[n + 1]::timestamptz FROM (SELECT string_to_array(current_setting('settlementd.budgets'), ' ')) s (part), " +
+		"generate_series(1, cardinality(part), 2) n UNION " + currentPeriods("$2") + ") s (provider_id, period_start)" +
+		` ORDER BY provider_id COLLATE "C", period_start) k (provider_id, period_start)`
 	return each(budgets.located("t"), keys, "budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", how)
 }
 
