@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/settlementd/settlementd/internal/app"
 	"github.com/settlementd/settlementd/internal/app/apptest"
 	"github.com/settlementd/settlementd/internal/ledger/ledgerdb"
 	"github.com/settlementd/settlementd/internal/oracle"
@@ -26,7 +27,7 @@ func TestEveryCellAfterArchiving(t *testing.T) {
 	for _, swept := range []string{"no sweep", "after a sweep"} {
 		t.Run(swept, func(t *testing.T) {
 			t.Parallel()
-			g := newStage(t, table, slices.DeleteFunc(slices.Clone(cells), func(c oracle.Cell) bool { return group(c) != swept }), batchings["full batches"])
+			g := newStage(t, table, slices.DeleteFunc(slices.Clone(cells), func(c oracle.Cell) bool { return group(c) != swept }), func(*app.Config) {})
 			g.rehearse()
 			g.archive()
 			g.perform()

@@ -12,16 +12,19 @@ import (
 	"github.com/settlementd/settlementd/internal/oracle"
 )
 
-// batchings are the settings that decide which calls share a transaction, from full batches to a transaction a call.
-var batchings = map[string]func(*app.Config){
-	"full batches":   func(*app.Config) {},
-	"one at a time":  func(c *app.Config) { c.BatchMax, c.PoolSize = 1, 1 },
-	"in threes":      func(c *app.Config) { c.BatchMax = 3 },
-	"without a lane": func(c *app.Config) { c.Alone, c.PoolSize = true, 16 },
+// otherBatchings are settings that decide which calls share a transaction, beside full batches.
+var otherBatchings = []struct {
+	name   string
+	change func(*app.Config)
+}{
+	{"one at a time", func(c *app.Config) { c.BatchMax, c.PoolSize = 1, 1 }},
+	{"in threes", func(c *app.Config) { c.BatchMax = 3 }},
+	{"without a lane", func(c *app.Config) { c.Alone, c.PoolSize = true, 16 }},
 }
 
-// TestEveryCell plays every call in every situation under every batching, and compares the answer and all that moved with the table. A sweep
-// comes for all reservations of a database, so those that it may take and those that it may not do not share one.
+// TestEveryCell plays every call in every situation, in full batches and then under one of the other batchings, and compares the answer and
+// all that moved with the table. A sweep comes for all reservations of a database, so those that it may take and those that it may not do not
+// share one.
 func TestEveryCell(t *testing.T) {
 	t.Parallel()
 	table, err := oracle.Read()
@@ -32,9 +35,9 @@ func TestEveryCell(t *testing.T) {
 	for _, cell := range table.Cells {
 		groups[group(cell)] = append(groups[group(cell)], cell)
 	}
-	for batching, change := range batchings {
-		for name, cells := range groups {
-			t.Run(batching+", "+name, func(t *testing.T) {
+	for name, cells := range groups {
+		play := func(batching string, cells []oracle.Cell, change func(*app.Config)) {
+			t.Run(name+", "+batching, func(t *testing.T) {
 				t.Parallel()
 				g := newStage(t, table, cells, change)
 				g.rehearse()
@@ -43,7 +46,20 @@ func TestEveryCell(t *testing.T) {
 				t.Logf("%d cells", len(cells))
 			})
 		}
+		play("full batches", cells, func(*app.Config) {})
+		for n, other := range otherBatchings {
+			play(other.name, every(len(otherBatchings), n, cells), other.change)
+		}
 	}
+}
+
+// every takes one of so many cells, from a first one on.
+func every(step, first int, cells []oracle.Cell) []oracle.Cell {
+	var taken []oracle.Cell
+	for i := first; i < len(cells); i += step {
+		taken = append(taken, cells[i])
+	}
+	return taken
 }
 
 // group tells when a cell meets a sweep.
