@@ -76,7 +76,7 @@ func TestTheDemoPlaysEveryOutcome(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Errorf("status %d, %s", status, stderr)
 	}
-	if got := lastLine.FindStringSubmatch(stdout); got == nil || got[1] != "25 passed, 0 failed" {
+	if got := lastLine.FindStringSubmatch(stdout); got == nil || got[1] != "26 passed, 0 failed" {
 		t.Errorf("the last line is %q", got)
 	}
 	for _, want := range []string{
@@ -114,7 +114,7 @@ func TestAPlantedFailureIsFound(t *testing.T) {
 			if status != 1 {
 				t.Errorf("status %d, %s", status, stderr)
 			}
-			if got := lastLine.FindStringSubmatch(stdout); got == nil || got[1] != "24 passed, 1 failed" {
+			if got := lastLine.FindStringSubmatch(stdout); got == nil || got[1] != "25 passed, 1 failed" {
 				t.Errorf("the last line is %q\n%s", got, stdout)
 			}
 			for _, want := range of.want {

@@ -24,6 +24,7 @@ func scenarios() []scenario {
 	all = append(all, endings()...)
 	all = append(all, uncertainties()...)
 	all = append(all, crashes()...)
+	all = append(all, batches()...)
 	return append(all, fleets()...)
 }
 

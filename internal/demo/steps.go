@@ -21,10 +21,7 @@ func reserve(funding *settlementv1.Funding) step { return reserveFor(funding, 60
 
 func reserveFor(funding *settlementv1.Funding, ttlSeconds int64) step {
 	return func(ctx context.Context, j *job) error {
-		a, err := j.clients.reservations.Reserve(ctx, &settlementv1.ReserveRequest{
-			TenantId: Tenant, ReservationId: j.reservation, AccountId: j.scenario.name, ProviderId: j.scenario.name,
-			Funding: funding, BudgetMicros: budgetTaken, Currency: currency, TtlSeconds: &ttlSeconds,
-		})
+		a, err := j.clients.reservations.Reserve(ctx, j.reserveRequest(funding, ttlSeconds))
 		if err != nil {
 			return fmt.Errorf("reserve: %w", err)
 		}
@@ -32,6 +29,13 @@ func reserveFor(funding *settlementv1.Funding, ttlSeconds int64) step {
 			return fmt.Errorf("reserve: %v, want granted", a.Result)
 		}
 		return nil
+	}
+}
+
+func (j *job) reserveRequest(funding *settlementv1.Funding, ttlSeconds int64) *settlementv1.ReserveRequest {
+	return &settlementv1.ReserveRequest{
+		TenantId: Tenant, ReservationId: j.reservation, AccountId: j.scenario.name, ProviderId: j.scenario.name,
+		Funding: funding, BudgetMicros: budgetTaken, Currency: currency, TtlSeconds: &ttlSeconds,
 	}
 }
 
