@@ -47,14 +47,14 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Alone: c.Alone, Log: c.Log,
 	})
 	reader := ledgerdb.NewReader(pools.read)
-	reservations := reserve.New(lanes, reader, reserve.Config{DefaultTTL: c.DefaultTTL, MaxAge: c.MaxAge})
+	reservations := reserve.New(lanes, reader, reserve.Config{DefaultTTL: c.DefaultTTL, MaxAge: c.MaxAge, Log: c.Log})
 
 	server, err := rpc.New(rpc.Config{
 		CallTimeout: c.CallTimeout, SlowCall: c.SlowCall, ShutdownTimeout: c.ShutdownTimeout,
 		MessageBytesMax: c.MessageBytesMax, Log: c.Log,
 	}, pools.writable, func(s grpc.ServiceRegistrar) {
 		settlementv1.RegisterReservationServiceServer(s, reservations)
-		settlementv1.RegisterSettlementServiceServer(s, settle.New(lanes))
+		settlementv1.RegisterSettlementServiceServer(s, settle.New(lanes, c.Log))
 		settlementv1.RegisterReconciliationServiceServer(s, reconcile.New(lanes, reader))
 		settlementv1.RegisterReconciliationJobServiceServer(s, jobs.New(jobdb.New(pools.ledger, pools.read), reader, c.jobs(ctx)))
 		settlementv1.RegisterStatementServiceServer(s, statements.New(lanes, reader, statementdb.New(pools.ledger, pools.read), ctx.Done()))

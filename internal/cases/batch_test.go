@@ -2,7 +2,9 @@ package cases_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -169,7 +171,8 @@ func TestCase40ABatchHasABound(t *testing.T) {
 // TestCase27ALockedAccountHoldsUpItsItemsOnly has somebody hold one account of a batch.
 func TestCase27ALockedAccountHoldsUpItsItemsOnly(t *testing.T) {
 	t.Parallel()
-	x := newSite(t)
+	var log lines
+	x := newSite(t, func(c *app.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	x.roomy()
 	x.addAccount("bob")
 	h := x.hold("SELECT FROM accounts WHERE account_id = 'bob' FOR UPDATE")
@@ -192,6 +195,7 @@ func TestCase27ALockedAccountHoldsUpItsItemsOnly(t *testing.T) {
 		wantCode(t, "on the locked account", err, codes.Unavailable)
 		wantRetryInfo(t, err)
 	}
+	is(t, "lines in the log that tell of all ten", log.with("msg=fault items=10 of=40"), 1)
 	h.release()
 	for i, got := range reserveAll(t, x.Service, reqs...) {
 		if g := got.GetResponse().GetGranted(); g == nil || g.GetReplayed() != (i%4 != 0) {
@@ -253,4 +257,29 @@ func TestABatchIsTurnedAwayWhole(t *testing.T) {
 		}
 	}
 	x.whole()
+}
+
+// lines are what a server logs.
+type lines struct {
+	mu   sync.Mutex
+	text []string
+}
+
+// Write takes one line.
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, string(line))
+	return len(line), nil
+}
+
+// with counts the lines that contain something.
+func (l *lines) with(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.text {
+		n += strings.Count(line, part)
+	}
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
@@ -20,6 +21,7 @@ import (
 type Config struct {
 	DefaultTTL time.Duration
 	MaxAge     time.Duration
+	Log        *slog.Logger
 }
 
 // Server answers the ReservationService.
@@ -52,7 +54,7 @@ func (s *Server) BatchReserve(ctx context.Context, req *settlementv1.BatchReserv
 	for _, r := range req.GetRequests() {
 		r.TenantId = cmp.Or(r.TenantId, req.GetTenantId())
 	}
-	results, err := rpc.Batch(ctx, s.lanes, req.GetTenantId(), req.GetRequests(), func(r *settlementv1.ReserveRequest) (lane.Item[ledger.ReserveAnswer], error) {
+	results, err := rpc.Batch(ctx, s.config.Log, s.lanes, req.GetTenantId(), req.GetRequests(), func(r *settlementv1.ReserveRequest) (lane.Item[ledger.ReserveAnswer], error) {
 		in := s.parseReserve(r)
 		return lane.Item[ledger.ReserveAnswer]{Keys: in.Keys(), Rule: func(b *ledger.Book) (ledger.ReserveAnswer, error) { return b.Reserve(in) }}, nil
 	})

@@ -1,8 +1,10 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
@@ -20,9 +22,10 @@ type batchItem interface {
 }
 
 // Batch carries out the items of a batch RPC, each as if it had been sent alone. An item that breaks a rule of its message, or that parse
-// refuses, is answered in its place and not run. Exactly one of a result's two fields is set. The error is that of the whole call.
+// refuses, is answered in its place and not run. Exactly one of a result's two fields is set. The error is that of the whole call. The faults of
+// its items, which callers see as a status only, make one line in the log.
 func Batch[M batchItem, A any](
-	ctx context.Context, lanes *lane.Lanes, tenant string, requests []M, parse func(M) (lane.Item[A], error),
+	ctx context.Context, log *slog.Logger, lanes *lane.Lanes, tenant string, requests []M, parse func(M) (lane.Item[A], error),
 ) ([]BatchResult[A], error) {
 	results := make([]BatchResult[A], len(requests))
 	items, places := make([]lane.Item[A], 0, len(requests)), make([]int, 0, len(requests))
@@ -38,12 +41,20 @@ func Batch[M batchItem, A any](
 	if err != nil {
 		return nil, err
 	}
+	faults, first := 0, error(nil)
 	for n := range answers {
-		if r := &results[places[n]]; answers[n].Err != nil {
-			r.Error = statusOf(answers[n].Err)
-		} else {
+		r := &results[places[n]]
+		if answers[n].Err == nil {
 			r.Answer = &answers[n].Answer
+			continue
 		}
+		r.Error = statusOf(answers[n].Err)
+		if hidden(codes.Code(r.Error.GetCode())) {
+			faults, first = faults+1, cmp.Or(first, answers[n].Err)
+		}
+	}
+	if faults > 0 {
+		log.LogAttrs(ctx, slog.LevelError, "fault", slog.Int("items", faults), slog.Int("of", len(requests)), slog.Any("error", first))
 	}
 	return results, nil
 }

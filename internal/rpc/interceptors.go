@@ -83,8 +83,11 @@ func (i interceptors) convert(ctx context.Context, method string, err error) err
 		return nil
 	}
 	converted := Status(err)
-	if c := status.Code(converted); c == codes.Internal || c == codes.Unavailable {
+	if hidden(status.Code(converted)) {
 		i.config.Log.LogAttrs(ctx, slog.LevelError, "fault", slog.String("method", method), slog.Any("error", err))
 	}
 	return converted
 }
+
+// hidden tells whether a status keeps its cause from the caller.
+func hidden(c codes.Code) bool { return c == codes.Internal || c == codes.Unavailable }

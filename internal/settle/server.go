@@ -4,6 +4,7 @@ package settle
 import (
 	"cmp"
 	"context"
+	"log/slog"
 
 	settlementv1 "github.com/settlementd/settlementd/gen/settlement/v1"
 	"github.com/settlementd/settlementd/internal/ledger"
@@ -15,10 +16,11 @@ import (
 type Server struct {
 	settlementv1.UnimplementedSettlementServiceServer
 	lanes *lane.Lanes
+	log   *slog.Logger
 }
 
 // New makes the service.
-func New(lanes *lane.Lanes) *Server { return &Server{lanes: lanes} }
+func New(lanes *lane.Lanes, log *slog.Logger) *Server { return &Server{lanes: lanes, log: log} }
 
 // Settle ends a reservation with an outcome, exactly once, whoever saw it and however often.
 func (s *Server) Settle(ctx context.Context, req *settlementv1.SettleRequest) (*settlementv1.SettleResponse, error) {
@@ -40,7 +42,7 @@ func (s *Server) BatchSettle(ctx context.Context, req *settlementv1.BatchSettleR
 	for _, r := range req.GetRequests() {
 		r.TenantId = cmp.Or(r.TenantId, req.GetTenantId())
 	}
-	results, err := rpc.Batch(ctx, s.lanes, req.GetTenantId(), req.GetRequests(), func(r *settlementv1.SettleRequest) (lane.Item[ledger.Answer], error) {
+	results, err := rpc.Batch(ctx, s.log, s.lanes, req.GetTenantId(), req.GetRequests(), func(r *settlementv1.SettleRequest) (lane.Item[ledger.Answer], error) {
 		in, err := parse(r)
 		return lane.Item[ledger.Answer]{Keys: in.Keys(), Rule: func(b *ledger.Book) (ledger.Answer, error) { return b.Settle(in) }}, err
 	})
