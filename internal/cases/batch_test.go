@@ -2,9 +2,7 @@ package cases_test
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -171,8 +169,8 @@ func TestCase40ABatchHasABound(t *testing.T) {
 // TestCase27ALockedAccountHoldsUpItsItemsOnly has somebody hold one account of a batch.
 func TestCase27ALockedAccountHoldsUpItsItemsOnly(t *testing.T) {
 	t.Parallel()
-	var log lines
-	x := newSite(t, func(c *app.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	log := &logged{}
+	x := newSite(t, log.into)
 	x.roomy()
 	x.addAccount("bob")
 	h := x.hold("SELECT FROM accounts WHERE account_id = 'bob' FOR UPDATE")
@@ -195,7 +193,7 @@ func TestCase27ALockedAccountHoldsUpItsItemsOnly(t *testing.T) {
 		wantCode(t, "on the locked account", err, codes.Unavailable)
 		wantRetryInfo(t, err)
 	}
-	is(t, "lines in the log that tell of all ten", log.with("msg=fault items=10 of=40"), 1)
+	is(t, "lines in the log that tell of all ten", log.count("msg=fault items=10 of=40"), 1)
 	h.release()
 	for i, got := range reserveAll(t, x.Service, reqs...) {
 		if g := got.GetResponse().GetGranted(); g == nil || g.GetReplayed() != (i%4 != 0) {
@@ -257,29 +255,4 @@ func TestABatchIsTurnedAwayWhole(t *testing.T) {
 		}
 	}
 	x.whole()
-}
-
-// lines are what a server logs.
-type lines struct {
-	mu   sync.Mutex
-	text []string
-}
-
-// Write takes one line.
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, string(line))
-	return len(line), nil
-}
-
-// with counts the lines that contain something.
-func (l *lines) with(part string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, line := range l.text {
-		n += strings.Count(line, part)
-	}
-	return n
 }

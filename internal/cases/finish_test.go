@@ -227,6 +227,13 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+// count tells how often the log says something.
+func (l *logged) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
 // names fails the test when the log has no error about something.
 func (l *logged) names(t *testing.T, what string) {
 	t.Helper()

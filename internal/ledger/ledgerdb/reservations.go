@@ -32,13 +32,11 @@ func (row *reservationRow) reservation() ledger.Reservation {
 type reservationColumn = column[reservationRow]
 
 // A reservation stands in one of two tables of the same columns: in the archive when it is over and has been for long.
+// Who only reads looks at both as the view all_reservations.
 var (
 	reservations = declare(reservationTable("reservations"))
 	archived     = declare(reservationTable("archived_reservations"))
 )
-
-// allReservations is a view of both.
-const allReservations = "all_reservations"
 
 func reservationTable(name string) table[reservationRow] {
 	return table[reservationRow]{
