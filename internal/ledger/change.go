@@ -84,6 +84,7 @@ func (c *change) live() *Line { return live(c.lines) }
 // addLine journals a request.
 func (c *change) addLine(l Line) *Line {
 	l.Reservation, l.Provider = c.r.ID, c.r.Asked.Provider
+	l.Attempt = c.nextAttempt(l.Kind, l.Stage)
 	l.PermittedAt, l.UpdatedAt = c.b.Now, c.b.Now
 	l.PermitExpiresAt = c.b.Now.Add(seconds(c.r.Policy.PermitSeconds))
 	if n := c.r.Policy.IdempotencyKeySeconds; n > 0 {
@@ -101,6 +102,18 @@ func (c *change) addLine(l Line) *Line {
 	c.r.Keys = slices.Insert(slices.Clip(c.r.Keys), place, l.Key)
 	c.touch(added)
 	return added
+}
+
+// nextAttempt is the number of a new line: that of the resolved ones before it, plus 1. A line beside an unresolved one would have the number
+// of that one, which the database refuses, whatever the rules said: nobody escapes uncertainty with a new key.
+func (c *change) nextAttempt(kind LineKind, stage Stage) int32 {
+	attempt := int32(1)
+	for l := range c.lines {
+		if l.Kind == kind && l.Stage == stage && l.Knowledge.Final() {
+			attempt++
+		}
+	}
+	return attempt
 }
 
 // touch marks a line as changed by the call.

@@ -73,11 +73,14 @@ func (e *Entry) granted() Amount {
 // eventKey joins the parts of a unique key by a space, which no id contains.
 func eventKey(parts ...string) string { return strings.Join(parts, " ") }
 
+// ReserveKey is the event key of the change that made a reservation.
+func ReserveKey(id ReservationID) string { return eventKey("reserve", string(id)) }
+
 // reservationKey is the event key of a reservation's change: one for its beginning, one for its end, one for each revision between.
 func reservationKey(r *Reservation, created, ended bool) string {
 	switch {
 	case created:
-		return eventKey("reserve", string(r.ID))
+		return ReserveKey(r.ID)
 	case ended:
 		return eventKey("end", string(r.ID))
 	default:

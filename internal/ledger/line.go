@@ -12,6 +12,7 @@ type Line struct {
 	Provider            ProviderID
 	Kind                LineKind
 	Stage               Stage
+	Attempt             int32 // of its reservation, kind and stage; from 1
 	Token               Token // empty on a line that a report brought back
 	PermittedAt         time.Time
 	ResendUntil         time.Time // zero: the provider takes no idempotency keys

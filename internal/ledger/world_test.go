@@ -214,6 +214,8 @@ func (w *world) contradiction() string {
 		wantEnds = 0
 	}
 	switch {
+	case misnumbered(lines) != nil:
+		return fmt.Sprintf("attempt %+v among %+v", *misnumbered(lines), lines)
 	case open && r.State != openState(each(lines)):
 		return fmt.Sprintf("state %s, and the journal says %s", r.State, openState(each(lines)))
 	case a.Credits.Held != held || a.Credits.Available != 100-held-r.Captured:
@@ -232,4 +234,18 @@ func (w *world) contradiction() string {
 		return fmt.Sprintf("output %s in state %s", output(r.State, each(lines)), r.State)
 	}
 	return ""
+}
+
+// misnumbered returns an attempt that is not the next of its kind and stage, or that began before the one before it was resolved.
+func misnumbered(lines []Line) *Line {
+	last := map[string]Line{}
+	for i, l := range lines {
+		slot := string(l.Kind) + string(l.Stage)
+		before, second := last[slot]
+		if l.Attempt != before.Attempt+1 || second && !before.Knowledge.Final() {
+			return &lines[i]
+		}
+		last[slot] = l
+	}
+	return nil
 }

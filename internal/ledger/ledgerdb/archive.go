@@ -39,7 +39,7 @@ var archiveSQL = `WITH horizon AS MATERIALIZED (SELECT settlement_now() - $4 * i
 	locked AS MATERIALIZED (
 		SELECT t.* FROM (
 			SELECT p.* FROM page p LEFT JOIN LATERAL (
-				SELECT true AS found FROM lines l WHERE l.tenant_id = $1 AND l.reservation_id = p.reservation_id AND l.unresolved LIMIT 1
+				SELECT true AS found FROM lines l WHERE l.tenant_id = $1 AND l.reservation_id = p.reservation_id AND l.` + ofAnyReservation + ` AND l.unresolved LIMIT 1
 			) unresolved ON true
 			WHERE p.is_over AND unresolved.found IS NULL
 		) k

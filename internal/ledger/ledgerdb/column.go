@@ -70,6 +70,11 @@ func bigintWhen[R any](name string, field func(*R) *int64, meant func(*R) bool) 
 	return c
 }
 
+// integer is a 32-bit column that is never NULL.
+func integer[R any](name string, field func(*R) *int32) column[R] {
+	return integerWhen(name, field, func(*R) bool { return true })
+}
+
 // integerWhen is a 32-bit column that is NULL in rows where it has no meaning.
 func integerWhen[R any](name string, field func(*R) *int32, meant func(*R) bool) column[R] {
 	return column[R]{

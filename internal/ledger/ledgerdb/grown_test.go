@@ -34,8 +34,8 @@ func (w *world) grow(from, to int) {
 		FROM grown;
 	INSERT INTO entries (tenant_id, event_key, event_type, account_id, reservation_id, revision, unit, available_before, available_after,
 			held_before, held_after, budget_held_change, budget_spent_change, detail, created_at)
-		SELECT tenant_id, key, 'RESERVED', account_id, 'r' || i, 0, 'CREDITS', 10, 0, 0, 10, 200, 0, NULL, at
-		FROM grown, LATERAL (VALUES ('reserve r' || i), ('end r' || i)) e (key);
+		SELECT tenant_id, key, type, account_id, 'r' || i, 0, 'CREDITS', 10, 0, 0, 10, 200, 0, NULL, at
+		FROM grown, LATERAL (VALUES ('reserve r' || i, 'RESERVED'), ('end r' || i, 'COMPLETED')) e (key, type);
 	INSERT INTO exceptions SELECT tenant_id, 'x' || i, 'r' || i, 'k' || i, 'SUPERSEDED', 'COMPLETED', NULL, NULL, 'POLL', 1, at, at
 		FROM grown WHERE i %% 20 = 0`, from, to-1, grownReservations))
 }

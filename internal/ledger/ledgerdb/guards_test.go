@@ -149,7 +149,9 @@ func TestRowsThatContradictThemselvesAreRefused(t *testing.T) {
 		"cost_within_bounds":               "UPDATE lines SET cost_micros = 1000000000000001 WHERE request_key = 'k3'",
 		"what_never_arrived_costs_nothing": "UPDATE lines SET knowledge = 'NOT_RECEIVED', cost_micros = 1 WHERE request_key = 'k3'",
 		"adjusted_cost_never_negative":     "UPDATE lines SET cost_adjustment_micros = -38 WHERE request_key = 'k1'",
-		"one_unresolved_line_per_reservation_kind_and_stage": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
+		"attempts_count_from_one": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, attempt, permitted_at, knowledge,
+			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k3b', 'r3', 'imagen', 'GENERATION', 0, now(), 'PERMITTED', now(), 0, now())`,
+		"one_attempt_at_a_time": `INSERT INTO lines (tenant_id, request_key, reservation_id, provider_id, kind, permitted_at, knowledge,
 			permit_expires_at, cost_adjustment_micros, updated_at) VALUES ('acme', 'k3b', 'r3', 'imagen', 'GENERATION', now(), 'PERMITTED', now(), 0, now())`,
 		"one_line_per_task_of_a_provider": "UPDATE lines SET provider_task_id = 't7' WHERE request_key = 'k3'",
 		"movements_are_whole": `INSERT INTO entries (tenant_id, event_key, event_type, account_id, unit, budget_held_change, budget_spent_change, created_at)

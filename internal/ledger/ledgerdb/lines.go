@@ -19,6 +19,7 @@ var lines = declare(table[ledger.Line]{
 		text("provider_id", func(l *ledger.Line) *string { return (*string)(&l.Provider) }),
 		text("kind", func(l *ledger.Line) *string { return (*string)(&l.Kind) }),
 		optional("stage", func(l *ledger.Line) *string { return (*string)(&l.Stage) }),
+		integer("attempt", func(l *ledger.Line) *int32 { return &l.Attempt }),
 		optional("permit_token", func(l *ledger.Line) *string { return (*string)(&l.Token) }),
 		timestamp("permitted_at", func(l *ledger.Line) *time.Time { return &l.PermittedAt }),
 		optionalTimestamp("resend_until", func(l *ledger.Line) *time.Time { return &l.ResendUntil }),

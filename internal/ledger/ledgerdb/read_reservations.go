@@ -25,12 +25,14 @@ type ReservationFilter struct {
 	UnansweredCheck bool                 // with a check that has no answer
 }
 
-var reservationSQL = fmt.Sprintf(viewsSQL, "t.tenant_id = $1 AND t.reservation_id = $2", "1", reservations.columns("t"), lines.columns("l"))
+var reservationSQL = viewsSQL("SELECT t.*, t.created_at AS place FROM all_reservations t WHERE t.tenant_id = $1 AND t.reservation_id = $2")
 
-// viewsSQL selects reservations with their lines, as they were at one moment.
-const viewsSQL = `WITH page AS (SELECT t.* FROM all_reservations t WHERE %s ORDER BY t.created_at, t.reservation_id LIMIT %s)
-	SELECT %s, %s FROM page t LEFT JOIN lines l ON l.tenant_id = $1 AND l.reservation_id = t.reservation_id AND l.` + ofAnyReservation + `
-	ORDER BY t.created_at, t.reservation_id, l.permitted_at, l.request_key`
+// viewsSQL selects the reservations of a page with their lines, as they were at one moment. The page gives each its place in the list.
+func viewsSQL(page string) string {
+	return "WITH page AS (" + page + ") SELECT " + reservations.columns("t") + ", " + lines.columns("l") +
+		" FROM page t LEFT JOIN lines l ON l.tenant_id = $1 AND l.reservation_id = t.reservation_id AND l." + ofAnyReservation +
+		" ORDER BY t.place, t.reservation_id, l.permitted_at, l.request_key"
+}
 
 // Reservation returns a reservation with its lines.
 func (r *Reader) Reservation(ctx context.Context, tenant ledger.TenantID, id ledger.ReservationID) (ledger.View, error) {
@@ -55,12 +57,35 @@ func (r *Reader) Reservations(ctx context.Context, tenant ledger.TenantID, f Res
 	return list(ctx, r, tenant, collectViews, sql, args...)
 }
 
-// page is the statement of a page. The planner merges what an index of each of the two tables gives it.
+// page is the statement of a page.
 func (f *ReservationFilter) page(tenant ledger.TenantID, p Page) (sql string, args []any) {
 	c := f.conditions(tenant)
+	if f.Account != "" && !f.notOver() {
+		return viewsSQL(f.pageOfLedger(c, p)), c.args
+	}
 	c.after("t.created_at", "t.reservation_id", p.After)
 	limit := c.arg(p.Size)
-	return fmt.Sprintf(viewsSQL, c.String(), limit, reservations.columns("t"), lines.columns("l")), c.args
+	// The planner merges what an index of each of the two tables gives it.
+	return viewsSQL("SELECT t.*, t.created_at AS place FROM all_reservations t WHERE " + c.String() +
+		" ORDER BY t.created_at, t.reservation_id LIMIT " + limit), c.args
+}
+
+// pageOfLedger finds the reservations of an account by the entries of its ledger that made them. Each balance has an order of its own, so each
+// gives as many as the page has room for, and those that took nothing do too.
+func (f *ReservationFilter) pageOfLedger(c *conditions, p Page) string {
+	account := c.arg(string(f.Account))
+	if p.After.ID != "" {
+		c.add("e.entry_id > (SELECT entry_id FROM entries WHERE tenant_id = $1 AND event_key = %s)", ledger.ReserveKey(ledger.ReservationID(p.After.ID)))
+	}
+	limit := c.arg(p.Size)
+	var parts []string
+	for _, unit := range []string{"= 'CREDITS'", "= 'FREE_ATTEMPTS'", "IS NULL"} {
+		parts = append(parts, "(SELECT t.*, e.entry_id AS place FROM entries e"+
+			" JOIN all_reservations t ON t.tenant_id = $1 AND t.reservation_id = e.reservation_id"+
+			" WHERE e.tenant_id = $1 AND e.account_id = "+account+" AND e.unit "+unit+" AND e.event_type = 'RESERVED' AND "+c.String()+
+			" ORDER BY e.entry_id LIMIT "+limit+")")
+	}
+	return strings.Join(parts, " UNION ALL ") + " ORDER BY place LIMIT " + limit
 }
 
 func (f *ReservationFilter) conditions(tenant ledger.TenantID) *conditions {

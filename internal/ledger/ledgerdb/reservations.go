@@ -74,7 +74,7 @@ var (
 	}
 	reservationProgress = []reservationColumn{
 		text("state", func(r *reservationRow) *string { return (*string)(&r.State) }),
-		integerWhen("revision", func(r *reservationRow) *int32 { return &r.Revision }, always),
+		integer("revision", func(r *reservationRow) *int32 { return &r.Revision }),
 		timestamp("deadline", func(r *reservationRow) *time.Time { return &r.Deadline }),
 		timestamp("deadline_max", func(r *reservationRow) *time.Time { return &r.DeadlineMax }),
 		optionalTimestamp("overdue_since", func(r *reservationRow) *time.Time { return &r.OverdueSince }),
@@ -96,8 +96,6 @@ var (
 		timestamp("updated_at", func(r *reservationRow) *time.Time { return &r.UpdatedAt }),
 	}
 )
-
-func always(*reservationRow) bool { return true }
 
 func encodeLabels(r *reservationRow) string {
 	if len(r.Asked.Labels) == 0 {

@@ -11,7 +11,9 @@ var archiveInvariants = []Invariant{
 		"archived_reservations_are_over", "An archived reservation has ended, its budget hold too, and none of its requests is unresolved.", `
 		SELECT a.reservation_id, 'outcome, budget ENDED, 0 unresolved',
 			format('%s, budget %s, %s unresolved', CASE WHEN a.outcome_kind IS NULL THEN 'no outcome' ELSE 'outcome' END, a.budget_state,
-				(SELECT count(*) FROM lines l WHERE l.tenant_id = $1 AND l.reservation_id = a.reservation_id AND l.unresolved))
-		FROM archived_reservations a WHERE a.tenant_id = $1`,
+				coalesce(l.unresolved, 0))
+		FROM archived_reservations a
+		LEFT JOIN (SELECT reservation_id, count(*) AS unresolved FROM lines WHERE tenant_id = $1 AND unresolved GROUP BY 1) l USING (reservation_id)
+		WHERE a.tenant_id = $1`,
 	},
 }
