@@ -38,7 +38,8 @@ func (w *world) hotStatements(to int) []statement {
 		l.queueReads()
 		found = append(found, statements(&l.batch)...)
 	}
-	found = append(found, w.writes(keys)...)
+	found = append(found, w.writes(keys, batchItems*2)...)
+	found = append(found, w.writes(keys, 1)...)
 	return append(found, statement{archiveSQL, []any{string(tenant), time.Time{}, "", int64(0), batchItems}})
 }
 
@@ -54,8 +55,8 @@ func reads(to int) []statement {
 	}
 }
 
-// writes are the statements of a batch that changes every row that the keys name, and inserts as many.
-func (w *world) writes(keys ledger.Keys) []statement {
+// writes are the statements of a batch that changes the rows that the keys name, at most so many of a table, and inserts as many.
+func (w *world) writes(keys ledger.Keys, most int) []statement {
 	w.t.Helper()
 	l := newLoad(tenant, keys, WaitForLocks)
 	tx, err := w.db.Ledger().Begin(w.t.Context())
@@ -67,24 +68,26 @@ func (w *world) writes(keys ledger.Keys) []statement {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	exceptionRows := l.rows.Exceptions[:min(most, len(l.rows.Exceptions))]
 	c := ledger.Changes{
-		Accounts:     changed(l.rows.Accounts, func(a *ledger.Account) { a.ID += "+" }),
-		Providers:    changed(l.rows.Providers, func(p *ledger.Provider) { p.ID += "+" }),
-		Budgets:      changed(l.rows.Budgets, func(b *ledger.Budget) { b.Key.PeriodStart = b.Key.PeriodStart.AddDate(1, 0, 0) }),
-		Reservations: changed(l.rows.Reservations, func(r *ledger.Reservation) { r.ID += "+" }),
-		Lines: changed(l.rows.Lines, func(l *ledger.Line) {
+		Accounts:     changed(l.rows.Accounts, most, func(a *ledger.Account) { a.ID += "+" }),
+		Providers:    changed(l.rows.Providers, most, func(p *ledger.Provider) { p.ID += "+" }),
+		Budgets:      changed(l.rows.Budgets, most, func(b *ledger.Budget) { b.Key.PeriodStart = b.Key.PeriodStart.AddDate(1, 0, 0) }),
+		Reservations: changed(l.rows.Reservations, most, func(r *ledger.Reservation) { r.ID += "+" }),
+		Lines: changed(l.rows.Lines, most, func(l *ledger.Line) {
 			l.Key, l.Reservation, l.Task = l.Key+"+", l.Reservation+"+", ""
 		}),
-		Exceptions: ledger.Changed[ledger.Exception]{Updated: l.rows.Exceptions},
-		Filed:      l.rows.Exceptions,
-		Entries:    changed(l.rows.Entries, func(e *ledger.Entry) { e.EventKey += "+" }).Inserted,
+		Exceptions: ledger.Changed[ledger.Exception]{Updated: exceptionRows},
+		Filed:      exceptionRows,
+		Entries:    changed(l.rows.Entries, most, func(e *ledger.Entry) { e.EventKey += "+" }).Inserted,
 	}
 	var batch pgx.Batch
 	loaded.queueWrites(&batch, &c)
 	return statements(&batch)
 }
 
-func changed[V any](rows []V, rename func(*V)) ledger.Changed[V] {
+func changed[V any](rows []V, most int, rename func(*V)) ledger.Changed[V] {
+	rows = rows[:min(most, len(rows))]
 	c := ledger.Changed[V]{Updated: rows, Inserted: append([]V{}, rows...)}
 	for i := range c.Inserted {
 		rename(&c.Inserted[i])
@@ -105,7 +108,8 @@ type explained struct {
 // scansAll tells whether a table of the ledger was read from its beginning to its end.
 func (e *explained) scansAll() bool { return strings.Contains(e.text, `"Seq Scan"`) }
 
-// explain runs statements with their generic plans, one after the other in a transaction that is rolled back.
+// explain runs statements with their generic plans, one after the other in a transaction that is rolled back. What one has written is gone
+// before the next.
 func explain(t *testing.T, conn *pgx.Conn, statements []statement) map[string]explained {
 	t.Helper()
 	found := map[string]explained{}
@@ -115,7 +119,19 @@ func explain(t *testing.T, conn *pgx.Conn, statements []statement) map[string]ex
 	}
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	for _, s := range statements {
-		e := explainOne(t, tx, s)
+		writes := strings.HasPrefix(s.sql, "INSERT") || strings.HasPrefix(s.sql, "WITH written")
+		scope := tx
+		if writes {
+			if scope, err = tx.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := explainOne(t, scope, s)
+		if writes {
+			if err := scope.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if e.scansAll() || e.buffers > buffersMax*batchItems {
 			t.Errorf("%d buffers: %s\n%s", e.buffers, s.sql, e.text)
 		}
@@ -135,6 +151,10 @@ func explainOne(t *testing.T, tx pgx.Tx, s statement) explained {
 		text, err := tx.Conn().TypeMap().Encode(sd.ParamOIDs[i], pgtype.TextFormatCode, arg, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if text == nil {
+			literals[i] = "NULL"
+			continue
 		}
 		literals[i] = "'" + strings.ReplaceAll(string(text), "'", "''") + "'"
 	}

@@ -18,17 +18,17 @@ type table[R any] struct {
 	condition string // what an update asks of the row t besides its key; u.previous is then an array that comes last
 	conflict  string // what an insert does about a key that stands already, where that is no lost race
 
-	all    []column[R]
-	insert string
-	update string
+	all               []column[R]
+	insert, insertOne string
+	update, updateOne string
 }
 
-// declare makes the statements of a table.
+// declare makes the statements of a table, each in two forms: for many rows, and for one, which PostgreSQL is sooner ready to run.
 func declare[R any](t table[R]) *table[R] {
 	t.all = slices.Concat(t.key, t.fixed, t.mutable)
-	t.insert = t.insertSQL()
+	t.insert, t.insertOne = t.insertSQL(manyRows), t.insertSQL(oneRow)
 	if len(t.mutable) > 0 {
-		t.update = t.updateSQL()
+		t.update, t.updateOne = t.updateSQL(manyRows), t.updateSQL(oneRow)
 	}
 	return &t
 }
@@ -103,77 +103,110 @@ func (t *table[R]) keyOf(r *R) string {
 	return strings.Join(parts, " ")
 }
 
-// insertSQL takes the tenant as $1 and the number of rows as $2. It inserts every row, in their order, or fails.
-func (t *table[R]) insertSQL() string {
+// form is how a statement that writes is given its rows. The tenant is always $1.
+type form struct {
+	count string // how many rows there are
+	first int    // the number of the first column's argument
+	value string // a column of a row, from the number of its argument, its type and its name
+	rest  string // of the rows
+}
+
+var (
+	// manyRows are arrays, and their length is $2. They are unnested in the select list, a row at a time: in FROM every array would be laid out
+	// in a store of its own first, which costs as much as dozens of rows.
+	manyRows = form{"$2::integer", 3, "unnest($%d::%s[]) AS %s", ", generate_series(1, $2::integer)"}
+	oneRow   = form{"1", 2, "$%d::%s AS %s", ""}
+)
+
+// argument is what a statement is given for a column of its rows.
+type argument struct{ name, kind string }
+
+// rows are the rows u of the arguments.
+func (f form) rows(columns []argument) string {
+	values := []string{"$1::text AS tenant_id"}
+	for i, c := range columns {
+		values = append(values, fmt.Sprintf(f.value, f.first+i, c.kind, c.name))
+	}
+	return "(SELECT " + strings.Join(values, ", ") + f.rest + ") u"
+}
+
+// insertSQL inserts every row, in their order, or fails.
+func (t *table[R]) insertSQL(f form) string {
 	var names, values []string
 	for _, c := range t.all {
 		names = append(names, c.name)
-		values = append(values, c.value())
+		values = append(values, c.set())
 	}
 	return fmt.Sprintf("INSERT INTO %s (tenant_id, %s) SELECT u.tenant_id, %s FROM %s %s",
-		t.name, strings.Join(names, ", "), strings.Join(values, ", "), rowsOfArrays(t.all), t.conflict)
+		t.name, strings.Join(names, ", "), strings.Join(values, ", "), f.rows(arguments(t.all)), t.conflict)
 }
 
-// proven takes the number of rows as $2: an update proves that it found as many, because COMMIT travels behind it.
-const proven = "WITH written AS (%s RETURNING 1) SELECT settlement_expect((SELECT count(*) FROM written), $2::integer, '%s')"
+// proven is an update that proves that it found as many rows as it was given, because COMMIT travels behind it.
+const proven = "WITH written AS (%s RETURNING 1) SELECT settlement_expect(count(*), %s, '%s') FROM written"
 
 // updateSQL finds each row at the place where it was read. It is locked, or the reservation that it belongs to is, so it is still there; the
 // key is asked for all the same. The tenant is a column of u: compared with $1, it would let a planner that believes the table empty read all
 // of the tenant's rows.
-func (t *table[R]) updateSQL() string {
+func (t *table[R]) updateSQL(f form) string {
 	var sets []string
 	conditions := []string{"t.ctid = u.place", "t.tenant_id = u.tenant_id"}
 	for _, c := range t.mutable {
-		sets = append(sets, c.name+" = "+c.value())
+		sets = append(sets, c.name+" = "+c.set())
 	}
 	for _, c := range t.key {
 		conditions = append(conditions, "t."+c.name+" = u."+c.name)
 	}
-	written := slices.Concat([]column[R]{{name: "place", kind: "tid"}}, t.key, t.mutable)
+	given := slices.Concat([]argument{{"place", "tid"}}, arguments(t.key), arguments(t.mutable))
 	if t.condition != "" {
-		written = append(written, column[R]{name: "previous", kind: "bigint"})
+		given = append(given, argument{"previous", "bigint"})
 		conditions = append(conditions, t.condition)
 	}
 	update := fmt.Sprintf("UPDATE %s t SET %s FROM %s WHERE %s",
-		t.name, strings.Join(sets, ", "), rowsOfArrays(written), strings.Join(conditions, " AND "))
-	return fmt.Sprintf(proven, update, "update of "+t.name)
+		t.name, strings.Join(sets, ", "), f.rows(given), strings.Join(conditions, " AND "))
+	return fmt.Sprintf(proven, update, f.count, "update of "+t.name)
 }
 
-// value is the column's value in a statement over arrays.
-func (c *column[R]) value() string {
+// set is the column's value in a statement that writes.
+func (c *column[R]) set() string {
 	if c.cast != "" {
 		return "u." + c.name + "::" + c.cast
 	}
 	return "u." + c.name
 }
 
-// firstArray is the number of the argument that is the first column's array.
-const firstArray = 3
-
-// rowsOfArrays are the rows u of a statement's arrays, one for each column. The arrays are unnested in the select list, a row at a time: in
-// FROM every array would be laid out in a store of its own first, which costs as much as dozens of rows.
-func rowsOfArrays[R any](columns []column[R]) string {
-	values := []string{"$1::text AS tenant_id"}
-	for i, c := range columns {
-		values = append(values, fmt.Sprintf("unnest($%d::%s[]) AS %s", firstArray+i, c.kind, c.name))
-	}
-	return fmt.Sprintf("(SELECT %s, generate_series(1, $2::integer)) u", strings.Join(values, ", "))
+func arguments[R any](columns []column[R]) []argument {
+	return array(columns, func(c *column[R]) argument { return argument{c.name, c.kind} })
 }
 
 // queueInsert adds the statement that inserts the rows, if there are any.
 func (t *table[R]) queueInsert(b *pgx.Batch, tenant string, rows []R) {
-	if len(rows) > 0 {
+	switch len(rows) {
+	case 0:
+	case 1:
+		b.Queue(t.insertOne, appendValues([]any{tenant}, &rows[0], t.all)...)
+	default:
 		b.Queue(t.insert, appendArrays([]any{tenant, int64(len(rows))}, rows, t.all)...)
 	}
 }
 
-// queueUpdate adds the statement that updates the rows where they were read, if there are any. The extra arguments are those of the table's
+// queueUpdate adds the statement that updates the rows where they were read, if there are any. Their previous values are those of the table's
 // condition.
-func (t *table[R]) queueUpdate(b *pgx.Batch, tenant string, places map[string]pgtype.TID, rows []R, extra ...any) {
-	if len(rows) > 0 {
-		args := []any{tenant, int64(len(rows)), array(rows, func(r *R) pgtype.TID { return places[t.keyOf(r)] })}
-		args = appendArrays(args, rows, t.key, t.mutable)
-		b.Queue(t.update, append(args, extra...)...)
+func (t *table[R]) queueUpdate(b *pgx.Batch, tenant string, places map[string]pgtype.TID, rows []R, previous ...int64) {
+	place := func(r *R) pgtype.TID { return places[t.keyOf(r)] }
+	switch len(rows) {
+	case 0:
+	case 1:
+		args := appendValues([]any{tenant, place(&rows[0])}, &rows[0], t.key, t.mutable)
+		if t.condition != "" {
+			args = append(args, previous[0])
+		}
+		b.Queue(t.updateOne, args...)
+	default:
+		args := appendArrays([]any{tenant, int64(len(rows)), array(rows, place)}, rows, t.key, t.mutable)
+		if t.condition != "" {
+			args = append(args, previous)
+		}
+		b.Queue(t.update, args...)
 	}
 }
 
@@ -181,6 +214,15 @@ func appendArrays[R any](args []any, rows []R, columns ...[]column[R]) []any {
 	for _, some := range columns {
 		for _, c := range some {
 			args = append(args, c.values(rows))
+		}
+	}
+	return args
+}
+
+func appendValues[R any](args []any, row *R, columns ...[]column[R]) []any {
+	for _, some := range columns {
+		for _, c := range some {
+			args = append(args, c.value(row))
 		}
 	}
 	return args
