@@ -2,6 +2,7 @@ package ledgerdb
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,21 +12,40 @@ import (
 
 // presentRow is a row that exists, whoever has it locked.
 type presentRow struct {
-	table   string
+	kind    string
 	id      string
 	account ledger.AccountID // of a reservation
-	period  time.Time        // of a budget
+	at      time.Time        // the period of a budget
 }
 
-func (l *load) readPresent(rows pgx.Rows) error {
+// readLook reads the clock and what exists.
+func (l *load) readLook(rows pgx.Rows) error {
 	for rows.Next() {
 		var p presentRow
-		if err := rows.Scan(&p.table, &p.id, (*nullText)(&p.account), (*nullTime)(&p.period)); err != nil {
+		if err := rows.Scan(&p.kind, &p.id, (*nullText)(&p.account), (*nullTime)(&p.at)); err != nil {
 			return err
 		}
-		l.present = append(l.present, p)
+		switch p.kind {
+		case "clock":
+			xid, err := strconv.ParseUint(p.id, 10, 64)
+			if err != nil {
+				return err
+			}
+			l.rows.Now, l.xid = p.at, xid
+		case "tenant":
+			l.tenantExists = true
+		case "period":
+			l.rows.Periods[ledger.ProviderID(p.id)] = p.at
+		default:
+			l.present = append(l.present, p)
+		}
 	}
 	return nil
+}
+
+// overlooked tells whether a reservation that was not looked for in the archive is there.
+func (l *load) overlooked() bool {
+	return !l.everywhere && slices.ContainsFunc(l.present, func(p presentRow) bool { return p.kind == "archived" })
 }
 
 // missingAccounts are the accounts that were asked for and not locked.
@@ -65,8 +85,8 @@ func (l *load) takeIncomplete(b *Blocked, locked locked) {
 
 func (l *load) addPresent(b *Blocked, locked locked) {
 	for _, p := range l.present {
-		switch p.table {
-		case "reservation":
+		switch p.kind {
+		case "reservation", "archived":
 			if id := ledger.ReservationID(p.id); !locked.reservations[id] {
 				b.Reservations[id] = p.account
 			}
@@ -79,7 +99,7 @@ func (l *load) addPresent(b *Blocked, locked locked) {
 				b.Providers[id] = true
 			}
 		case "budget":
-			if k := (ledger.BudgetKey{Provider: ledger.ProviderID(p.id), PeriodStart: p.period}); !locked.budgets[k] {
+			if k := (ledger.BudgetKey{Provider: ledger.ProviderID(p.id), PeriodStart: p.at}); !locked.budgets[k] {
 				b.Providers[k.Provider] = true
 			}
 		}

@@ -20,9 +20,10 @@ type sender interface {
 // load reads the rows of one batch. Every statement sees what was committed before it began: so first come the locks, each statement
 // reading the rows that it locks, and then the rows that those locks protect.
 type load struct {
-	tenant   string
-	patience Patience
-	sql      lockStatements
+	tenant     string
+	patience   Patience
+	sql        lockStatements
+	everywhere bool // look for reservations in the archive too
 
 	reservationIDs, accountIDs, providerIDs, requestKeys, tasks, eventKeys, exceptionIDs []string
 
@@ -66,7 +67,7 @@ func (l *load) run(ctx context.Context, conn sender) (Loaded, error) {
 	}
 	if missing := l.missingAccounts(); len(missing) > 0 {
 		// Rare: an account that does not exist, or that somebody has locked.
-		l.queue(presentAccounts, l.readPresent, l.tenant, missing)
+		l.queue(presentAccounts, l.readLook, l.tenant, missing)
 		if err := l.send(ctx, conn); err != nil {
 			return Loaded{}, err
 		}
@@ -118,20 +119,18 @@ func (l *load) queueLocks() {
 	if len(l.reservationIDs)+len(l.accountIDs)+len(l.providerIDs) == 0 {
 		return
 	}
-	l.queue(l.sql.reservations, l.readReservations, l.tenant, l.reservationIDs)
+	lock := l.sql.reservations
+	if l.everywhere {
+		lock = l.sql.everywhere
+	}
+	l.queue(lock, l.readReservations, l.tenant, l.reservationIDs)
 	l.queue(l.sql.accounts, into(accounts, &l.rows.Accounts, l.places.accounts), l.tenant, l.accountIDs)
 	l.queue(l.sql.providers, into(providers, &l.rows.Providers, l.places.providers), l.tenant, l.providerIDs)
 	l.queue(l.sql.budgets, into(budgets, &l.rows.Budgets, l.places.budgets), l.tenant, l.providerIDs)
 }
 
-// queueReads reads what the locks protect, and last the clock.
+// queueReads reads what the locks protect, and looks last at the clock and at what was not locked.
 func (l *load) queueReads() {
-	if len(l.reservationIDs) > 0 {
-		l.queue(presentReservations, l.readPresent, l.tenant, l.reservationIDs)
-	}
-	if l.patience == SkipLocked && len(l.providerIDs) > 0 {
-		l.queue(presentProviders, l.readPresent, l.tenant, l.providerIDs)
-	}
 	for i, keys := range [][]string{l.reservationIDs, l.requestKeys, l.tasks} {
 		if len(keys) > 0 {
 			l.queue(linesBy[i], l.readLines, l.tenant, keys)
@@ -143,7 +142,11 @@ func (l *load) queueReads() {
 	if len(l.exceptionIDs) > 0 {
 		l.queue(readExceptions, l.readExceptions, l.tenant, l.exceptionIDs)
 	}
-	l.queue(readClock, l.readClock, l.tenant, l.providerIDs)
+	last := look
+	if l.patience == SkipLocked {
+		last = lookForProviders
+	}
+	l.queue(last, l.readLook, l.tenant, l.reservationIDs, l.providerIDs)
 }
 
 // into reads a statement's rows of a table.
@@ -191,20 +194,4 @@ func (l *load) readLines(rows pgx.Rows) error {
 func (l *load) readEntries(rows pgx.Rows) (err error) {
 	l.rows.Entries, err = collectEntries(rows)
 	return err
-}
-
-// readClock reads one moment: the time, the start of each named provider's budget period as of that time, and the transaction's id.
-func (l *load) readClock(rows pgx.Rows) error {
-	for rows.Next() {
-		var provider nullText
-		var now, period nullTime
-		if err := rows.Scan(&now, &l.xid, &l.tenantExists, &provider, &period); err != nil {
-			return err
-		}
-		l.rows.Now = time.Time(now)
-		if provider != "" {
-			l.rows.Periods[ledger.ProviderID(provider)] = time.Time(period)
-		}
-	}
-	return nil
 }

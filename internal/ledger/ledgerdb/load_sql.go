@@ -8,7 +8,8 @@ import (
 // lockStatements lock rows for one kind of patience. FOR NO KEY UPDATE, because a foreign-key check of a new row beside it would have to
 // wait for FOR UPDATE.
 type lockStatements struct {
-	reservations, accounts, providers, budgets string
+	reservations, everywhere     string // of one table, and of the archive too
+	accounts, providers, budgets string
 }
 
 const (
@@ -28,10 +29,16 @@ func lockStatementsFor(p Patience) lockStatements {
 }
 
 var (
-	locksSkippingAccounts = lockStatements{lockReservations(skipping), lockAccounts(skipping), lockProviders(waiting), lockBudgets(waiting)}
-	locksSkipping         = lockStatements{lockReservations(skipping), lockAccounts(skipping), lockProviders(skipping), lockBudgets(skipping)}
-	locksWaiting          = lockStatements{lockReservations(waiting), lockAccounts(waiting), lockProviders(waiting), lockBudgets(waiting)}
+	locksSkippingAccounts = newLockStatements(skipping, waiting)
+	locksSkipping         = newLockStatements(skipping, skipping)
+	locksWaiting          = newLockStatements(waiting, waiting)
 )
+
+func newLockStatements(customers, providers string) lockStatements {
+	return lockStatements{
+		lockReservations(customers), lockEverywhere(customers), lockAccounts(customers), lockProviders(providers), lockBudgets(providers),
+	}
+}
 
 // each reads, and perhaps locks, the rows of a table for a set of keys k: one look-up of the whole primary key a row, in the order of the
 // keys. It leaves the planner no other way. Given a list of keys to compare with, it would read all of a tenant's rows for as long as it
@@ -51,21 +58,24 @@ func inOrder(ids string) string {
 
 // remembered are the parts of a setting of this transaction that the locking of the reservations has left. No id contains a space.
 func remembered(what string) string {
-	return "unnest(string_to_array(current_setting('settlementd." + what + "'), ' '))"
+	return "unnest(string_to_array(current_setting('settlementd." + what + "', true), ' '))"
 }
 
 // remember keeps which reservations are locked, and what they name, for the statements behind it in the same round trip: these need not look
-// every reservation up again.
+// every reservation up again. It is always true.
 func remember(locked string) string {
 	keep := func(what, value, from string) string {
 		return fmt.Sprintf("set_config('settlementd.%s', (SELECT coalesce(string_agg(%s, ' '), '') FROM %s), true)", what, value, from)
 	}
-	of := "(SELECT DISTINCT provider_id, period_start FROM " + locked + ") b"
-	return "num_nonnulls(" + strings.Join([]string{
-		keep("reservations", "reservation_id", locked), keep("accounts", "account_id", locked), keep("providers", "provider_id", of),
-		keep("budgets", "provider_id || ' ' || (to_json(period_start) #>> '{}')", of),
-	}, ", ") + ")"
+	return "(SELECT num_nulls(" + strings.Join([]string{
+		keep("reservations", "reservation_id", locked), keep("accounts", "account_id", locked),
+		keep("budgets", "provider_id || ' ' || (to_json(period_start) #>> '{}')", "(SELECT DISTINCT provider_id, period_start FROM "+locked+") b"),
+	}, ", ") + ")) = 0"
 }
+
+// rememberedBudgets are provider and period of each of the budgets that the locking of the reservations has left.
+const rememberedBudgets = "SELECT part[n], part[n + 1]::timestamptz FROM (SELECT string_to_array(current_setting('settlementd.budgets'), ' ')) s (part)," +
+	" generate_series(1, cardinality(part), 2) n"
 
 // currentPeriods are the budget rows that named providers use now. A period that ends between this and the clock is found out by the
 // insert of a row that stands already: a lost race.
@@ -77,14 +87,23 @@ func currentPeriods(providerIDs string) string {
 // anyArchived is asked once a statement: a tenant that has archived nothing is spared the look-ups.
 const anyArchived = "(SELECT EXISTS (SELECT FROM archived_reservations WHERE tenant_id = $1))"
 
-// lockReservations locks first those that are not archived, and then looks for the others in the archive. It sees one moment: one that is moved
-// there while it is waited for is in neither place. What looks afterwards for what exists finds it, and its call looks again.
+// lockReservations locks those that are not archived.
 func lockReservations(how string) string {
+	return "WITH locked AS MATERIALIZED (" + lockHot(how) + ") SELECT * FROM locked WHERE " + remember("locked")
+}
+
+// lockEverywhere locks first those that are not archived, and then looks for the others in the archive. It sees one moment: one that is moved
+// there while it is waited for is in neither place. What looks afterwards for what exists finds it, and its call looks again.
+func lockEverywhere(how string) string {
 	rest := inOrder("SELECT unnest($2::text[]) EXCEPT SELECT reservation_id FROM hot")
-	return "WITH hot AS MATERIALIZED (" + each(reservations.located("t")+", false AS archived", keysOf("$2"), "reservations", "r.reservation_id = k.id", how) + ")" +
+	return "WITH hot AS MATERIALIZED (" + lockHot(how) + ")" +
 		", cold AS MATERIALIZED (" + each(archived.located("t")+", true", rest, "archived_reservations", "r.reservation_id = k.id", how) + " WHERE " + anyArchived + ")" +
 		", locked AS NOT MATERIALIZED (SELECT * FROM hot UNION ALL SELECT * FROM cold)" +
-		" SELECT * FROM locked WHERE (SELECT " + remember("locked") + ") = 4"
+		" SELECT * FROM locked WHERE " + remember("locked")
+}
+
+func lockHot(how string) string {
+	return each(reservations.located("t")+", false AS archived", keysOf("$2"), "reservations", "r.reservation_id = k.id", how)
 }
 
 func lockAccounts(how string) string {
@@ -93,13 +112,12 @@ func lockAccounts(how string) string {
 }
 
 func lockProviders(how string) string {
-	return each(providers.located("t"), inOrder("SELECT unnest($2::text[]) UNION SELECT "+remembered("providers")),
+	return each(providers.located("t"), inOrder("SELECT unnest($2::text[]) UNION SELECT provider_id FROM ("+rememberedBudgets+") b (provider_id)"),
 		"providers", "r.provider_id = k.id", how)
 }
 
 func lockBudgets(how string) string {
-	keys := "(SELECT * FROM (SELECT part[n], part[n + 1]::timestamptz FROM (SELECT string_to_array(current_setting('settlementd.budgets'), ' ')) s (part), " +
-		"generate_series(1, cardinality(part), 2) n UNION " + currentPeriods("$2") + ") s (provider_id, period_start)" +
+	keys := "(SELECT * FROM (" + rememberedBudgets + " UNION " + currentPeriods("$2") + ") s (provider_id, period_start)" +
 		` ORDER BY provider_id COLLATE "C", period_start) k (provider_id, period_start)`
 	return each(budgets.located("t"), keys, "budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", how)
 }
@@ -118,22 +136,38 @@ var (
 	readEntries = each(entryColumns, keysOf("$2"), "entries", "r.event_key = k.id", "")
 
 	readExceptions = each(exceptions.located("t"), keysOf("$2"), "exceptions", "r.exception_id = k.id", "")
+)
 
-	readClock = `WITH clock AS MATERIALIZED (SELECT settlement_now() AS now, pg_current_xact_id() AS xid)
-		SELECT c.now, c.xid, EXISTS (SELECT FROM tenants WHERE tenant_id = $1),
-			p.provider_id, settlement_period_start(p.budget_period, p.time_zone, c.now)
-		FROM clock c LEFT JOIN (` + each("t.provider_id, t.budget_period, t.time_zone", keysOf("$2"), "providers", "r.provider_id = k.id", "") + `) p ON true`
+// The look at the end of a round trip reads, without a lock, what the locks protect from nobody: the clock, and which rows exist whoever has
+// them locked. What exists and was not locked is blocked. A row of it is a kind, an id, perhaps an account, and perhaps a time.
+var (
+	look             = lookSQL()
+	lookForProviders = lookSQL(presentProviders, presentBudgets)
+)
 
-	// These look without a lock at what a batch asked for: what exists and was not locked is blocked. At any one moment a reservation is in one
-	// of its two tables.
-	presentReservations = "SELECT 'reservation', k.id, t.account_id, NULL::timestamptz FROM (SELECT unnest($2::text[]) EXCEPT SELECT " +
+func lookSQL(more ...string) string {
+	return `WITH clock AS MATERIALIZED (SELECT settlement_now() AS now, pg_current_xact_id()::text AS xid)
+		SELECT 'clock', xid, NULL::text, now FROM clock
+		UNION ALL SELECT 'tenant', tenant_id, NULL, NULL FROM tenants WHERE tenant_id = $1
+		UNION ALL ` + strings.Join(append([]string{periods, presentReservations}, more...), " UNION ALL ")
+}
+
+var (
+	// periods start for each named provider as of the clock.
+	periods = "SELECT 'period', p.provider_id, NULL, settlement_period_start(p.budget_period, p.time_zone, c.now) FROM clock c CROSS JOIN (" +
+		each("t.provider_id, t.budget_period, t.time_zone", keysOf("$3"), "providers", "r.provider_id = k.id", "") + ") p"
+
+	// At any one moment a reservation is in one of its two tables.
+	presentReservations = "SELECT t.kind, k.id, t.account_id, NULL FROM (SELECT unnest($2::text[]) EXCEPT SELECT " +
 		remembered("reservations") + ") k (id) CROSS JOIN LATERAL (" +
-		"SELECT account_id FROM reservations WHERE tenant_id = $1 AND reservation_id = k.id" +
-		" UNION ALL SELECT account_id FROM archived_reservations WHERE tenant_id = $1 AND reservation_id = k.id AND " + anyArchived + " OFFSET 0) t"
+		"SELECT 'reservation' AS kind, account_id FROM reservations WHERE tenant_id = $1 AND reservation_id = k.id" +
+		" UNION ALL SELECT 'archived', account_id FROM archived_reservations WHERE tenant_id = $1 AND reservation_id = k.id AND " + anyArchived + " OFFSET 0) t"
 
-	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$2"), "accounts", "r.account_id = k.id", "")
+	presentProviders = each("'provider', t.provider_id, NULL, NULL", keysOf("$3"), "providers", "r.provider_id = k.id", "")
 
-	presentProviders = each("'provider', t.provider_id, NULL::text, NULL::timestamptz", keysOf("$2"), "providers", "r.provider_id = k.id", "") +
-		" UNION ALL " + each("'budget', t.provider_id, NULL, t.period_start", "("+currentPeriods("$2")+") k (provider_id, period_start)",
+	presentBudgets = each("'budget', t.provider_id, NULL, t.period_start", "("+currentPeriods("$3")+") k (provider_id, period_start)",
 		"budgets", "r.provider_id = k.provider_id AND r.period_start = k.period_start", "")
+
+	// presentAccounts is asked only where an account is missing, which is rare.
+	presentAccounts = each("'account', t.account_id, NULL::text, NULL::timestamptz", keysOf("$2"), "accounts", "r.account_id = k.id", "")
 )

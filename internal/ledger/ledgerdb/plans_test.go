@@ -32,11 +32,14 @@ func (w *world) hotStatements(to int) []statement {
 	w.t.Helper()
 	var found []statement
 	keys := grownKeys(batchItems, to)
-	for _, patience := range []Patience{SkipLockedAccounts, SkipLocked, WaitForLocks} {
-		l := newLoad(tenant, keys, patience)
-		l.queueLocks()
-		l.queueReads()
-		found = append(found, statements(&l.batch)...)
+	for _, everywhere := range []bool{false, true} {
+		for _, patience := range []Patience{SkipLockedAccounts, SkipLocked, WaitForLocks} {
+			l := newLoad(tenant, keys, patience)
+			l.everywhere = everywhere
+			l.queueLocks()
+			l.queueReads()
+			found = append(found, statements(&l.batch)...)
+		}
 	}
 	found = append(found, w.writes(keys, batchItems*2)...)
 	found = append(found, w.writes(keys, 1)...)
