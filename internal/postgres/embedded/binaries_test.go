@@ -48,6 +48,7 @@ func TestNothingInstalled(t *testing.T) {
 	saved := places
 	t.Cleanup(func() { places = saved })
 	places = nil
+	t.Setenv(BinEnv, "")
 	t.Setenv("PATH", t.TempDir())
 	if _, err := find(t.Context(), 0); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("told %v", err)
@@ -70,6 +71,7 @@ func TestVersionsAreSortedAsNumbers(t *testing.T) {
 	saved := places
 	t.Cleanup(func() { places = saved })
 	places = []string{dir + "/*/bin"}
+	t.Setenv(BinEnv, "")
 	t.Setenv("PATH", t.TempDir())
 	got := candidates()
 	if len(got) != 4 || got[0] != filepath.Join(dir, "16", "bin") || got[2] != filepath.Join(dir, "10", "bin") {
