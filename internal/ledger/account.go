@@ -112,6 +112,8 @@ func (b *Book) Grant(g Grant) (GrantAnswer, error) {
 		Movement: &Movement{Unit: g.Unit, Before: before, After: *balance},
 	}
 	b.accounts.save(a.ID)
-	b.append(e)
+	b.appended.add(e)
+	b.entries.add(e.EventKey, e)
+	b.entries.save(e.EventKey)
 	return GrantAnswer{Account: *a, Entry: e}, nil
 }

@@ -54,11 +54,11 @@ type Book struct {
 	reservations table[ReservationID, Reservation]
 	lines        table[RequestKey, Line]
 	tasks        table[taskKey, RequestKey]
-	entries      table[string, Entry]
+	entries      table[string, Entry] // those that a call may ask for
 	exceptions   table[ExceptionID, Exception]
 
-	appended, appendedKept []Entry
-	filed, filedKept       []Exception
+	appended list[Entry]
+	filed    list[Exception]
 }
 
 type taskKey struct {
@@ -66,7 +66,7 @@ type taskKey struct {
 	task     TaskID
 }
 
-// Open makes a book of loaded rows.
+// Open makes a book of loaded rows, which are the book's from then on.
 func Open(rows Rows) *Book {
 	b := &Book{Now: rows.Now, periods: rows.Periods}
 	b.accounts.load(rows.Accounts, func(a *Account) AccountID { return a.ID })
@@ -113,18 +113,8 @@ func (b *Book) end(keep bool) {
 	b.tasks.end(keep)
 	b.entries.end(keep)
 	b.exceptions.end(keep)
-	if keep {
-		b.appendedKept = append(b.appendedKept, b.appended...)
-		b.filedKept = append(b.filedKept, b.filed...)
-	}
-	b.appended, b.filed = b.appended[:0], b.filed[:0]
-}
-
-// append adds a change to the ledger.
-func (b *Book) append(e Entry) {
-	b.entries.add(e.EventKey, e)
-	b.entries.save(e.EventKey)
-	b.appended = append(b.appended, e)
+	b.appended.end(keep)
+	b.filed.end(keep)
 }
 
 // Changed are the rows of one table that a book changed, each set sorted by key as the rows were locked.
@@ -162,8 +152,8 @@ func (b *Book) Changes() Changes {
 		Reservations: b.reservations.changes(compare[ReservationID]),
 		Lines:        b.lines.changes(compare[RequestKey]),
 		Exceptions:   b.exceptions.changes(compare[ExceptionID]),
-		Entries:      b.appendedKept,
-		Filed:        mergeFiled(b.filedKept),
+		Entries:      b.appended.kept(),
+		Filed:        mergeFiled(b.filed.kept()),
 	}
 }
 

@@ -78,8 +78,15 @@ func (c *change) line(key RequestKey, kind LineKind) *Line {
 	return c.b.lines.draft(key)
 }
 
-// live returns the generation that is unresolved or succeeded, or nil.
-func (c *change) live() *Line { return live(c.lines) }
+// alive returns the generation that is unresolved or succeeded, or nil.
+func (c *change) alive() *Line {
+	for l := range c.lines {
+		if l.alive() {
+			return l
+		}
+	}
+	return nil
+}
 
 // addLine journals a request.
 func (c *change) addLine(l Line) *Line {
@@ -163,14 +170,13 @@ func (c *change) keep(l *Line, task TaskID, cost *Money) {
 // recordCost makes a cost known, once. It raises what the provider's budget has spent at once, even above the limit. Another cost than
 // the one on record is an exception.
 func (c *change) recordCost(l *Line, cost Money) Reason {
-	fact := costFact(cost)
 	switch {
 	case cost.Currency != c.r.Asked.Currency:
-		return c.except(CurrencyMismatch, l.Key, fact, &cost)
+		return c.except(CurrencyMismatch, l.Key, costFact(cost), &cost)
 	case l.Cost != nil && *l.Cost == cost.Micros:
 		return ""
 	case l.Cost != nil:
-		return c.except(CostConflict, l.Key, fact, &cost)
+		return c.except(CostConflict, l.Key, costFact(cost), &cost)
 	}
 	l.Cost = &cost.Micros
 	c.spend(cost.Micros)
@@ -211,7 +217,7 @@ func (c *change) fail(err error) {
 // an unresolved or succeeded generation ends if its cancel was requested or its deadline has passed, and a budget hold ends when the
 // reservation has ended and every cost is known.
 func (c *change) commit() error {
-	if c.r.State.Open() && c.moved && c.live() == nil {
+	if c.r.State.Open() && c.moved && c.alive() == nil {
 		switch {
 		case !c.r.CancelRequestedAt.IsZero():
 			c.end(Outcome{Kind: OutcomeCancelled})
@@ -223,7 +229,7 @@ func (c *change) commit() error {
 		return c.err
 	}
 	if c.r.State.Open() {
-		c.r.State = openState(c.lines)
+		c.r.State = openState(c.alive())
 	}
 	c.endBudget()
 	c.countUncertain()
@@ -295,14 +301,14 @@ func (c *change) write() {
 	if before, after := *c.before.balance(u), *c.account.balance(u); before != after {
 		e.Movement = &Movement{Unit: u, Before: before, After: after}
 	}
-	c.b.append(e)
+	c.b.appended.add(e)
 }
 
 // view shows the reservation as the change leaves it. Evidence that moved no line is not on it.
 func (c *change) view() View {
 	lines := make([]Line, 0, len(c.r.Keys))
 	for _, k := range c.r.Keys {
-		if l := c.b.lines.kept(k); l != nil {
+		if l := c.b.lines.standing(k); l != nil {
 			lines = append(lines, *l)
 		}
 	}

@@ -4,7 +4,7 @@ package ledger
 // follows its own rule, in commit: what the customer gets back says nothing about what the provider charged.
 func (c *change) end(o Outcome) {
 	succeeded := false
-	if l := c.live(); l != nil {
+	if l := c.alive(); l != nil {
 		succeeded = l.Knowledge == LineSucceeded
 	}
 	if !c.r.CancelRequestedAt.IsZero() && !succeeded {

@@ -43,6 +43,6 @@ func exceptionID(r ReservationID, key RequestKey, reason Reason, fact string) Ex
 func (b *Book) file(e Exception) ExceptionRef {
 	e.ID = exceptionID(e.Reservation, e.RequestKey, e.Reason, e.Fact)
 	e.Count, e.FirstSeenAt, e.LastSeenAt = 1, b.Now, b.Now
-	b.filed = append(b.filed, e)
+	b.filed.add(e)
 	return ExceptionRef{Reason: e.Reason, ID: e.ID}
 }

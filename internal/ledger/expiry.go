@@ -26,7 +26,7 @@ func (b *Book) Expire(id ReservationID) (Expiry, error) {
 // with an unsettled generation is marked overdue, once, and held; any other has ended.
 func (c *change) expire() error {
 	c.detail.Observer = ByExpiry
-	l := c.live()
+	l := c.alive()
 	if l == nil {
 		c.end(Outcome{Kind: OutcomeExpired, Observer: ByExpiry})
 		return c.commit()

@@ -186,7 +186,7 @@ func (c *change) objection(cl *claim) Reason {
 
 // stale tells whether another attempt than the given one, or any if that is nil, is unresolved or succeeded.
 func (c *change) stale(l *Line) bool {
-	other := c.live()
+	other := c.alive()
 	return other != nil && (l == nil || other.Key != l.Key)
 }
 

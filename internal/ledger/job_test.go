@@ -63,7 +63,7 @@ func TestTheNarrowRuleOfARelease(t *testing.T) {
 		{"a generation, and one that was not sent", lateCheck, []Line{checkOut, generation(LineNotSent), generation(LineFailed)}, "GENERATION"},
 		{"a generation and no check", lateCheck, []Line{generation(LineAccepted)}, "GENERATION,NO_UNANSWERED_CHECK"},
 	} {
-		v := NewView(Reservation{State: openState(each(c.lines)), Deadline: start.Add(time.Hour)}, c.lines)
+		v := NewView(Reservation{State: openState(alive(c.lines)), Deadline: start.Add(time.Hour)}, c.lines)
 		if got := whatOf(ReleaseCustomer.Misfit(&v, start.Add(c.after))); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -190,7 +190,7 @@ func rowsOf(b *Book) Rows {
 	rows := Rows{Now: b.Now}
 	for id, r := range b.reservations.rows {
 		v := b.view(id)
-		copied := r.value
+		copied := *r.kept
 		copied.Keys = nil
 		rows.Reservations = append(rows.Reservations, copied)
 		rows.Lines = append(rows.Lines, slices.Clone(v.Lines)...)

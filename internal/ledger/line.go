@@ -54,6 +54,11 @@ func (l *Line) CheckTimeoutAt() time.Time {
 	return l.PermittedAt.Add(seconds(l.CheckTimeoutSeconds))
 }
 
+// alive tells whether the line is a generation that is unresolved or has succeeded: one that something may still come of.
+func (l *Line) alive() bool {
+	return l.Kind == Generation && (!l.Knowledge.Final() || l.Knowledge == LineSucceeded)
+}
+
 // effect is what a fact would make of a line.
 type effect int
 

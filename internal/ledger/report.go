@@ -58,7 +58,7 @@ func closingFact(k Knowledge) string {
 // restore journals a request that the ledger has forgotten, as one restored from a backup has: somebody sent it, so it is uncertain.
 // Where that would stand beside another unresolved or succeeded generation, the attempt is unknown.
 func (c *change) restore(cl *claim) (Answer, error) {
-	if !c.r.State.Open() || c.live() != nil || cl.knowledge == LineNotSent || c.b.taskTaken(c.r.Asked.Provider, cl.task) {
+	if !c.r.State.Open() || c.alive() != nil || cl.knowledge == LineNotSent || c.b.taskTaken(c.r.Asked.Provider, cl.task) {
 		return c.refuse(cl, UnknownAttempt)
 	}
 	l := c.addLine(Line{Key: cl.key, Kind: Generation, Knowledge: LineUncertain, UncertainCause: "UNKNOWN_TO_THE_LEDGER"})

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"iter"
 	"maps"
 	"time"
 )
@@ -135,8 +134,9 @@ type View struct {
 
 // NewView shows a reservation with its lines.
 func NewView(r Reservation, lines []Line) View {
-	v := View{Reservation: r, Lines: lines, Output: output(r.State, each(lines))}
-	for _, l := range lines {
+	v := View{Reservation: r, Lines: lines, Output: output(r.State, alive(lines))}
+	for i := range lines {
+		l := &lines[i]
 		v.KnownCost += l.Adjustment
 		if l.Cost != nil {
 			v.KnownCost += *l.Cost
@@ -146,33 +146,22 @@ func NewView(r Reservation, lines []Line) View {
 	return v
 }
 
-// each are lines one by one, as they are read in a book.
-func each(lines []Line) iter.Seq[*Line] {
-	return func(yield func(*Line) bool) {
-		for i := range lines {
-			if !yield(&lines[i]) {
-				return
-			}
-		}
-	}
-}
-
-// live returns the generation that is unresolved or succeeded, or nil. There is at most one.
-func live(lines iter.Seq[*Line]) *Line {
-	for l := range lines {
-		if l.Kind == Generation && (!l.Knowledge.Final() || l.Knowledge == LineSucceeded) {
-			return l
+// alive returns the generation that is unresolved or succeeded, or nil. There is at most one.
+func alive(lines []Line) *Line {
+	for i := range lines {
+		if lines[i].alive() {
+			return &lines[i]
 		}
 	}
 	return nil
 }
 
-// openState is the state of an open reservation: a function of its journal.
-func openState(lines iter.Seq[*Line]) State {
-	switch l := live(lines); {
-	case l == nil:
+// openState is the state of an open reservation with such a generation, or with none: a function of its journal.
+func openState(alive *Line) State {
+	switch {
+	case alive == nil:
 		return Pending
-	case l.Knowledge == LineUncertain:
+	case alive.Knowledge == LineUncertain:
 		return Uncertain
 	default:
 		return Processing
@@ -180,11 +169,11 @@ func openState(lines iter.Seq[*Line]) State {
 }
 
 // output tells what may become of the output. Unchecked output never opens: only a completed reservation releases it.
-func output(s State, lines iter.Seq[*Line]) Output {
+func output(s State, alive *Line) Output {
 	switch {
 	case s == Completed:
 		return OutputReleasable
-	case live(lines) != nil:
+	case alive != nil:
 		return OutputWithheld
 	default:
 		return OutputNone

@@ -201,7 +201,7 @@ func (w *world) contradiction() string {
 		uncertain = 1
 	}
 	ends, moved := 0, Amount(0)
-	for _, e := range b.appendedKept {
+	for _, e := range b.appended.kept() {
 		if strings.HasPrefix(e.EventKey, "end ") {
 			ends++
 		}
@@ -216,8 +216,8 @@ func (w *world) contradiction() string {
 	switch {
 	case misnumbered(lines) != nil:
 		return fmt.Sprintf("attempt %+v among %+v", *misnumbered(lines), lines)
-	case open && r.State != openState(each(lines)):
-		return fmt.Sprintf("state %s, and the journal says %s", r.State, openState(each(lines)))
+	case open && r.State != openState(alive(lines)):
+		return fmt.Sprintf("state %s, and the journal says %s", r.State, openState(alive(lines)))
 	case a.Credits.Held != held || a.Credits.Available != 100-held-r.Captured:
 		return fmt.Sprintf("credits %+v beside captured %d in state %s", a.Credits, r.Captured, r.State)
 	case 100+moved != a.Credits.Available+a.Credits.Held:
@@ -228,10 +228,10 @@ func (w *world) contradiction() string {
 		return fmt.Sprintf("budget %+v beside costs %d in state %s", *budget, costs, r.State)
 	case ends != wantEnds:
 		return fmt.Sprintf("%d ends in state %s", ends, r.State)
-	case len(b.appendedKept) != int(r.Revision)+1:
-		return fmt.Sprintf("%d entries at revision %d", len(b.appendedKept), r.Revision)
-	case (r.State == Completed) != (output(r.State, each(lines)) == OutputReleasable):
-		return fmt.Sprintf("output %s in state %s", output(r.State, each(lines)), r.State)
+	case len(b.appended.kept()) != int(r.Revision)+1:
+		return fmt.Sprintf("%d entries at revision %d", len(b.appended.kept()), r.Revision)
+	case (r.State == Completed) != (output(r.State, alive(lines)) == OutputReleasable):
+		return fmt.Sprintf("output %s in state %s", output(r.State, alive(lines)), r.State)
 	}
 	return ""
 }
