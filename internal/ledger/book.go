@@ -46,6 +46,7 @@ type Rows struct {
 // knows no clock but the one it was given, and belongs to one goroutine.
 type Book struct {
 	Now     time.Time
+	scarce  bool
 	periods map[ProviderID]time.Time
 
 	accounts     table[AccountID, Account]
@@ -100,6 +101,9 @@ func Decide[A any](b *Book, rule func(*Book) (A, error)) (A, error) {
 	b.end(true)
 	return answer, nil
 }
+
+// Scarce tells whether a call was denied because of its provider or that one's budget.
+func (b *Book) Scarce() bool { return b.scarce }
 
 // Forget drops what the call being decided has changed so far, for a rule that did not return.
 func (b *Book) Forget() { b.end(false) }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,11 @@ type Denial struct {
 	Asked     int64
 	Available int64
 	Uncertain int64 // of a busy provider: how many of its reservations are uncertain
+}
+
+// ofProvider tells whether it is the provider or its budget that had no room.
+func (d Denial) ofProvider() bool {
+	return d.Reason == ProviderDisabled || d.Reason == ProviderBusy || d.Reason == BudgetExhausted
 }
 
 // ReserveAnswer is a reservation, or everything that it lacked.
@@ -121,6 +127,7 @@ func (c *change) lacking(in Reserve) (Taken, []Denial) {
 	available := c.budget.available()
 	lack(asked.Budget > available, Denial{Reason: BudgetExhausted, Asked: int64(asked.Budget), Available: int64(available)})
 	lack(asked.SubmissionKey != "" && c.b.lines.get(asked.SubmissionKey) != nil, Denial{Reason: DeniedKeyOfAnotherReservation})
+	c.b.scarce = c.b.scarce || slices.ContainsFunc(denied, Denial.ofProvider)
 	return taken, denied
 }
 

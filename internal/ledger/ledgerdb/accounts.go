@@ -55,6 +55,8 @@ var providers = declare(table[ledger.Provider]{
 		optional("authoritative_observer", func(p *ledger.Provider) *string { return (*string)(&p.Policy.AuthoritativeObserver) }),
 		bigint("budget_limit_micros", func(p *ledger.Provider) *int64 { return (*int64)(&p.BudgetLimit) }),
 	},
+	counters: []string{"in_flight", "uncertain_in_flight"},
+	room:     "u.in_flight <= 0 OR t.max_in_flight = 0 OR t.in_flight + u.in_flight <= t.max_in_flight",
 })
 
 var budgets = declare(table[ledger.Budget]{
@@ -68,4 +70,6 @@ var budgets = declare(table[ledger.Budget]{
 		bigint("held_micros", func(b *ledger.Budget) *int64 { return (*int64)(&b.Held) }),
 		bigint("spent_micros", func(b *ledger.Budget) *int64 { return (*int64)(&b.Spent) }),
 	},
+	counters: []string{"held_micros", "spent_micros"},
+	room:     "u.held_micros + u.spent_micros <= 0 OR t.held_micros + u.held_micros <= t.limit_micros - t.spent_micros - u.spent_micros",
 })

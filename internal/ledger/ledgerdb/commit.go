@@ -24,14 +24,17 @@ func (b *Batch) Commit(ctx context.Context) error {
 	if changes.Empty() {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
+	err := ctx.Err()
+	if err == nil && b.shared != nil {
+		err = b.shared.allows(&changes)
+	}
+	if err != nil {
 		return fmt.Errorf("ledgerdb: commit: %w", err)
 	}
 	var batch pgx.Batch
 	b.queueWrites(&batch, &changes)
 	batch.Queue("COMMIT")
-	err := b.sendCommit(ctx, &batch)
-	switch {
+	switch err = b.sendCommit(ctx, &batch); {
 	case err == nil:
 		return nil
 	case errors.Is(err, errRolledBack) || !postgres.Ambiguous(err):
@@ -78,15 +81,17 @@ func (l *Loaded) Save(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// queueWrites adds one statement a table for each kind of change. The order of the tables is that of the locks;
+// queueWrites adds one statement a table for each kind of change. The order of the tables is that of the locks, and shared ones come last;
 // rows come sorted, and entries in the order of the calls.
 func (l *Loaded) queueWrites(b *pgx.Batch, c *ledger.Changes) {
 	accounts.queueInsert(b, l.tenant, c.Accounts.Inserted)
 	accounts.queueUpdate(b, l.tenant, l.places.accounts, c.Accounts.Updated)
-	providers.queueInsert(b, l.tenant, c.Providers.Inserted)
-	providers.queueUpdate(b, l.tenant, l.places.providers, c.Providers.Updated)
-	budgets.queueInsert(b, l.tenant, c.Budgets.Inserted)
-	budgets.queueUpdate(b, l.tenant, l.places.budgets, c.Budgets.Updated)
+	if l.shared == nil {
+		providers.queueInsert(b, l.tenant, c.Providers.Inserted)
+		providers.queueUpdate(b, l.tenant, l.places.providers, c.Providers.Updated)
+		budgets.queueInsert(b, l.tenant, c.Budgets.Inserted)
+		budgets.queueUpdate(b, l.tenant, l.places.budgets, c.Budgets.Updated)
+	}
 	reservations.queueInsert(b, l.tenant, rowsOf(c.Reservations.Inserted, newReservationRow))
 	hot, cold := l.byPlace(c.Reservations.Updated)
 	reservations.queueUpdate(b, l.tenant, l.places.reservations, rowsOf(hot, newReservationRow), l.previous(hot)...)
@@ -96,6 +101,9 @@ func (l *Loaded) queueWrites(b *pgx.Batch, c *ledger.Changes) {
 	entries.queueInsert(b, l.tenant, rowsOf(c.Entries, newEntryRow))
 	exceptions.queueUpdate(b, l.tenant, l.places.exceptions, rowsOf(c.Exceptions.Updated, newExceptionRow))
 	exceptions.queueInsert(b, l.tenant, rowsOf(c.Filed, newExceptionRow))
+	if l.shared != nil {
+		l.shared.queueMoves(b, l.tenant, c)
+	}
 }
 
 // byPlace parts the archived reservations from the others. What changes of an archived one changes in the archive.

@@ -80,6 +80,9 @@ func (l *load) run(ctx context.Context, conn sender) (Loaded, error) {
 		r := &l.rows.Reservations[i]
 		loaded.revisions[r.ID] = r.Revision
 	}
+	if l.patience == ShareProviders {
+		loaded.shared = newShared(&l.rows)
+	}
 	l.rows.Lines = inOrderOfPermits(l.rows.Lines)
 	loaded.Book = ledger.Open(l.rows)
 	return loaded, nil

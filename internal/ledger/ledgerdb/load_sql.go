@@ -13,6 +13,7 @@ type lockStatements struct {
 }
 
 const (
+	unlocked = ""
 	waiting  = " FOR NO KEY UPDATE"
 	skipping = " FOR NO KEY UPDATE SKIP LOCKED"
 )
@@ -21,6 +22,8 @@ func lockStatementsFor(p Patience) lockStatements {
 	switch p {
 	case SkipLockedAccounts:
 		return locksSkippingAccounts
+	case ShareProviders:
+		return locksSharing
 	case SkipLocked:
 		return locksSkipping
 	default:
@@ -30,6 +33,7 @@ func lockStatementsFor(p Patience) lockStatements {
 
 var (
 	locksSkippingAccounts = newLockStatements(skipping, waiting)
+	locksSharing          = newLockStatements(skipping, unlocked)
 	locksSkipping         = newLockStatements(skipping, skipping)
 	locksWaiting          = newLockStatements(waiting, waiting)
 )

@@ -10,6 +10,11 @@ type Patience int
 const (
 	// SkipLockedAccounts skips locked reservations and accounts, and waits for providers and budgets, which every call of a provider needs.
 	SkipLockedAccounts Patience = iota
+	// ShareProviders skips locked reservations and accounts too, and locks no provider and no budget: it reads them as they are, and other
+	// batches may be under way on them. Commit moves their counters by what the batch has changed, behind all else, and fails where they have
+	// no room for it any more or their settings have changed. What it says of a provider's or a budget's lack of room is only what was so a
+	// moment ago: see Book.Scarce.
+	ShareProviders
 	// SkipLocked skips locked providers and budgets too.
 	SkipLocked
 	// WaitForLocks waits for every row.

@@ -33,7 +33,7 @@ func (w *world) hotStatements(to int) []statement {
 	var found []statement
 	keys := grownKeys(batchItems, to)
 	for _, everywhere := range []bool{false, true} {
-		for _, patience := range []Patience{SkipLockedAccounts, SkipLocked, WaitForLocks} {
+		for _, patience := range []Patience{SkipLockedAccounts, ShareProviders, SkipLocked, WaitForLocks} {
 			l := newLoad(tenant, keys, patience)
 			l.everywhere = everywhere
 			l.queueLocks()
@@ -86,6 +86,8 @@ func (w *world) writes(keys ledger.Keys, most int) []statement {
 	}
 	var batch pgx.Batch
 	loaded.queueWrites(&batch, &c)
+	loaded.shared = newShared(&l.rows)
+	loaded.shared.queueMoves(&batch, string(tenant), &c)
 	return statements(&batch)
 }
 

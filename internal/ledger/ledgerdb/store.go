@@ -30,6 +30,7 @@ type Loaded struct {
 	tenant    string
 	revisions map[ledger.ReservationID]int32 // as they were loaded
 	places    places
+	shared    *shared // nil: providers and budgets are locked
 }
 
 // places tell where the rows of each table are, by key.

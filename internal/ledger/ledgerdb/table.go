@@ -15,12 +15,15 @@ type table[R any] struct {
 	key       []column[R] // within a tenant
 	fixed     []column[R] // written once
 	mutable   []column[R]
-	condition string // what an update asks of the row t besides its key; u.previous is then an array that comes last
-	conflict  string // what an insert does about a key that stands already, where that is no lost race
+	condition string   // what an update asks of the row t besides its key; u.previous is then an array that comes last
+	conflict  string   // what an insert does about a key that stands already, where that is no lost race
+	counters  []string // mutable columns that unlocked rows are moved by
+	room      string   // what moving them asks of the row t, where u is by how much
 
 	all               []column[R]
 	insert, insertOne string
 	update, updateOne string
+	move, moveOne     string
 }
 
 // declare makes the statements of a table, each in two forms: for many rows, and for one, which PostgreSQL is sooner ready to run.
@@ -29,6 +32,9 @@ func declare[R any](t table[R]) *table[R] {
 	t.insert, t.insertOne = t.insertSQL(manyRows), t.insertSQL(oneRow)
 	if len(t.mutable) > 0 {
 		t.update, t.updateOne = t.updateSQL(manyRows), t.updateSQL(oneRow)
+	}
+	if len(t.counters) > 0 {
+		t.move, t.moveOne = t.moveSQL(manyRows), t.moveSQL(oneRow)
 	}
 	return &t
 }
@@ -166,6 +172,25 @@ func (t *table[R]) updateSQL(f form) string {
 	return fmt.Sprintf(proven, update, f.count, "update of "+t.name)
 }
 
+// moveSQL adds to the counters of rows that are not locked, whose places are not known any more. Their other columns must be as they were read.
+func (t *table[R]) moveSQL(f form) string {
+	var sets []string
+	conditions := []string{"t.tenant_id = u.tenant_id"}
+	for _, c := range t.key {
+		conditions = append(conditions, "t."+c.name+" = u."+c.name)
+	}
+	for _, c := range t.mutable {
+		if slices.Contains(t.counters, c.name) {
+			sets = append(sets, fmt.Sprintf("%[1]s = t.%[1]s + u.%[1]s", c.name))
+		} else {
+			conditions = append(conditions, fmt.Sprintf("t.%[1]s IS NOT DISTINCT FROM u.%[1]s", c.name))
+		}
+	}
+	move := fmt.Sprintf("UPDATE %s t SET %s FROM %s WHERE %s AND (%s)",
+		t.name, strings.Join(sets, ", "), f.rows(slices.Concat(arguments(t.key), arguments(t.mutable))), strings.Join(conditions, " AND "), t.room)
+	return fmt.Sprintf(proven, move, f.count, "move of "+t.name)
+}
+
 // set is the column's value in a statement that writes.
 func (c *column[R]) set() string {
 	if c.cast != "" {
@@ -207,6 +232,17 @@ func (t *table[R]) queueUpdate(b *pgx.Batch, tenant string, places map[string]pg
 			args = append(args, previous)
 		}
 		b.Queue(t.update, args...)
+	}
+}
+
+// queueMove adds the statement that moves the rows' counters, if there are any rows. Each row has by how much in its counters.
+func (t *table[R]) queueMove(b *pgx.Batch, tenant string, rows []R) {
+	switch len(rows) {
+	case 0:
+	case 1:
+		b.Queue(t.moveOne, appendValues([]any{tenant}, &rows[0], t.key, t.mutable)...)
+	default:
+		b.Queue(t.move, appendArrays([]any{tenant, int64(len(rows))}, rows, t.key, t.mutable)...)
 	}
 }
 
