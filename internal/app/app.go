@@ -44,7 +44,7 @@ func Run(ctx context.Context, c Config, l net.Listener) error {
 
 	store := ledgerdb.New(pools.ledger)
 	lanes := lane.New(store, lane.Config{
-		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, Alone: c.Alone, Log: c.Log,
+		BatchMax: c.BatchMax, QueueMax: c.QueueMax, TurnsMax: c.PoolSize, RunnersMax: c.TenantBatches, Alone: c.Alone, Log: c.Log,
 	})
 	reader := ledgerdb.NewReader(pools.read)
 	reservations := reserve.New(lanes, reader, reserve.Config{DefaultTTL: c.DefaultTTL, MaxAge: c.MaxAge, Log: c.Log})

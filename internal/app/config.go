@@ -17,8 +17,9 @@ type Config struct {
 	ReadPoolSize int    `env:"SETTLEMENTD_READ_POOL_SIZE" default:"4" help:"Connections for reads, lists and the sweep's look-ups (1 to 1000)."`
 	Prepared     bool   `env:"SETTLEMENTD_PREPARED" default:"true" negatable:"" help:"Prepare statements. Turn it off behind a pooler that hands connections out per transaction and does not know prepared statements."`
 
-	BatchMax int `env:"SETTLEMENTD_BATCH_MAX" default:"128" help:"Calls that may share a transaction (1 to 1000)."`
-	QueueMax int `env:"SETTLEMENTD_QUEUE_MAX" default:"4096" help:"Calls of a tenant that may wait; more are answered RESOURCE_EXHAUSTED, and so is a batch that has no room (1 to 1000000; 1000 for a full batch)."`
+	BatchMax      int `env:"SETTLEMENTD_BATCH_MAX" default:"128" help:"Calls that may share a transaction (1 to 1000)."`
+	TenantBatches int `env:"SETTLEMENTD_TENANT_BATCHES" default:"3" help:"Batches of a tenant that may be in the database at a time, where there are calls enough to fill them (1 to 1000)."`
+	QueueMax      int `env:"SETTLEMENTD_QUEUE_MAX" default:"4096" help:"Calls of a tenant that may wait; more are answered RESOURCE_EXHAUSTED, and so is a batch that has no room (1 to 1000000; 1000 for a full batch)."`
 
 	Alone bool `env:"SETTLEMENTD_ALONE" hidden:"" help:"Give every call a transaction of its own, to compare with."`
 
@@ -52,6 +53,7 @@ func (c *Config) Validate() error {
 		{"pool-size", int64(c.PoolSize), 1, 1000},
 		{"read-pool-size", int64(c.ReadPoolSize), 1, 1000},
 		{"batch-max", int64(c.BatchMax), 1, 1000},
+		{"tenant-batches", int64(c.TenantBatches), 1, 1000},
 		{"queue-max", int64(c.QueueMax), 1, 1_000_000},
 		{"job-targets-max", int64(c.JobTargetsMax), 1, ledger.TargetsCeiling},
 		{"job-chunk-max", int64(c.JobChunkMax), 1, ledger.ChunkCeiling},

@@ -39,7 +39,7 @@ type Service struct {
 func Config(dsn string) app.Config {
 	return app.Config{
 		Database: dsn, PoolSize: 4, ReadPoolSize: 2, Prepared: true,
-		BatchMax: 256, QueueMax: 4096, DefaultTTL: 15 * time.Minute, MaxAge: 7 * 24 * time.Hour, SweepInterval: time.Hour,
+		BatchMax: 256, TenantBatches: 3, QueueMax: 4096, DefaultTTL: 15 * time.Minute, MaxAge: 7 * 24 * time.Hour, SweepInterval: time.Hour,
 		ArchiveInterval: time.Hour,
 		JobTargetsMax:   64, JobChunkMax: 10,
 		CallTimeout: 10 * time.Second, SlowCall: time.Minute, ShutdownTimeout: 10 * time.Second, MessageBytesMax: 4 << 20,

@@ -16,6 +16,8 @@ import (
 
 const (
 	triesMax = 3
+	// meetingsMax is how often a call comes again because of another batch of its tenant before it waits for its account.
+	meetingsMax = 2
 	// batchTime bounds a batch's stay in the database, far above the time limits of its locks and statements: only a COMMIT that hangs gets there.
 	batchTime = 5 * time.Second
 )
@@ -37,6 +39,10 @@ func (l *Lanes) process(k key, calls []*call, patience ledgerdb.Patience) {
 		l.resolve(k, calls, patience, doubt)
 	case lostContact(err):
 		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
+	case patience == ledgerdb.ShareProviders:
+		// Whatever it was, it may have come of what was not locked.
+		l.keepApart(k)
+		l.process(k, calls, ledgerdb.SkipLockedAccounts)
 	case !deciding && postgres.Classify(err) == postgres.LockTimeout:
 		l.afterLockTimeout(k, calls, patience, err)
 	case len(calls) > 1:
@@ -87,7 +93,39 @@ func (l *Lanes) attempt(k key, calls *[]*call, patience ledgerdb.Patience) (deci
 			c.err = &ledger.Error{Kind: ledger.NotFound, Field: "tenant_id", Message: fmt.Sprintf("tenant %s does not exist", k.tenant)}
 		}
 	}
+	if batch.Book.Scarce() {
+		l.keepApart(k)
+	}
+	if patience == ledgerdb.ShareProviders && unsure(*calls, batch.Book) {
+		batch.Rollback()
+		return true, errUnsure
+	}
+	l.hideContradictions(*calls)
 	return true, l.commit(ctx, k, *calls, batch)
+}
+
+// errUnsure says that an answer rests on a provider that was not locked.
+var errUnsure = errors.New("a provider that is not locked had no room")
+
+// unsure tells whether an answer may be another one with the provider locked: its lack of room is no ground for a denial before, and a
+// contradiction none for an alarm.
+func unsure(calls []*call, book *ledger.Book) bool {
+	return book.Scarce() || slices.ContainsFunc(calls, func(c *call) bool { return errors.Is(c.err, ErrInternal) || contradicts(c.err) })
+}
+
+func contradicts(err error) bool {
+	le, ok := errors.AsType[*ledger.Error](err)
+	return ok && le.Kind == ledger.Broken
+}
+
+// hideContradictions tells the log, and not the callers, of rows that contradict each other.
+func (l *Lanes) hideContradictions(calls []*call) {
+	for _, c := range calls {
+		if contradicts(c.err) {
+			l.config.Log.Error("the ledger contradicts itself", "error", c.err, "reservations", c.keys.Reservations)
+			c.err = ErrInternal
+		}
+	}
 }
 
 // decide runs a call's rule. A rule that panics or finds the rows contradicting each other has changed nothing, and its neighbours go on.
@@ -99,22 +137,19 @@ func (l *Lanes) decide(c *call, book *ledger.Book) (err error) {
 			err = ErrInternal
 		}
 	}()
-	err = c.decide(book)
-	if le, ok := errors.AsType[*ledger.Error](err); ok && le.Kind == ledger.Broken {
-		l.config.Log.Error("the ledger contradicts itself", "error", le, "reservations", c.keys.Reservations)
-		return ErrInternal
-	}
-	return err
+	return c.decide(book)
 }
 
 // divert takes the calls out of a batch that touch rows which somebody else has locked. Those on an account go to a lane that waits for
-// it; those on a provider have waited before they got here. Where the rows were waited for, one is missing only if it appeared meanwhile:
-// its call looks again.
+// it, unless another batch of the tenant may have it, which is soon over: then they come again. Those on a provider have waited before they
+// got here. Where the rows were waited for, one is missing only if it appeared meanwhile: its call looks again.
 func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience ledgerdb.Patience) []*call {
 	if blocked.None() {
 		return calls
 	}
-	return slices.DeleteFunc(calls, func(c *call) bool {
+	others := patience == ledgerdb.ShareProviders && l.others(k)
+	all := len(calls)
+	calls = slices.DeleteFunc(calls, func(c *call) bool {
 		account, isBlocked := blocked.By(c.keys)
 		switch {
 		case !isBlocked:
@@ -123,11 +158,18 @@ func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience 
 			l.lookAgain(k, c)
 		case account == "" || patience == ledgerdb.SkipLocked:
 			c.finish(fmt.Errorf("%w: a row stayed locked", ErrUnavailable))
+		case others && c.meetings < meetingsMax:
+			c.meetings++
+			l.join(k, c)
 		default:
 			l.join(key{k.tenant, account}, c)
 		}
 		return true
 	})
+	if others && len(calls) < all/2 {
+		l.keepApart(k)
+	}
+	return calls
 }
 
 // join hands a call to another lane.

@@ -127,7 +127,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lanes := lane.New(ledgerdb.New(pool), lane.Config{BatchMax: 8, QueueMax: 100, TurnsMax: 2, Log: slog.New(slog.DiscardHandler)})
+	lanes := lane.New(ledgerdb.New(pool), lane.Config{BatchMax: 8, QueueMax: 100, TurnsMax: 2, RunnersMax: 3, Log: slog.New(slog.DiscardHandler)})
 	each(40, func(i int) {
 		in := reserve(fmt.Sprintf("r%d", i), []ledger.AccountID{alice, "nobody"}[i%2])
 		ctx, cancel := context.WithCancel(t.Context())

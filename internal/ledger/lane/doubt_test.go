@@ -24,7 +24,7 @@ func behindProxy(t *testing.T, db *postgrestest.DB) (*world, *postgrestest.Proxy
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: db, pool: pool, log: &records{}}
-	w.lanes = lane.New(ledgerdb.New(pool), lane.Config{BatchMax: 256, QueueMax: 4096, TurnsMax: 1, Log: slog.New(slog.NewTextHandler(w.log, nil))})
+	w.lanes = lane.New(ledgerdb.New(pool), lane.Config{BatchMax: 256, QueueMax: 4096, TurnsMax: 1, RunnersMax: 3, Log: slog.New(slog.NewTextHandler(w.log, nil))})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

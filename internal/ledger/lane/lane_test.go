@@ -39,7 +39,7 @@ func TestCallsThatWaitTogetherShareATransaction(t *testing.T) {
 
 func TestABatchHasItsLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *lane.Config) { c.BatchMax = 4 })
+	w := newWorld(t, func(c *lane.Config) { c.BatchMax, c.RunnersMax = 4, 1 })
 	g := w.gate(acme)
 	answers := make(chan error, 10)
 	for i := range 10 {
@@ -178,6 +178,7 @@ func TestACallWhoseCallerLeftIsNotDecided(t *testing.T) {
 func TestACallWhoseCallerLeavesWhileItIsDecidedStands(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.granted(reserve("r0", alice)) // a budget that has to be made is decided twice
 	ctx, leave := context.WithCancel(t.Context())
 	in := reserve("r1", alice)
 	_, err := lane.Do(ctx, w.lanes, acme, in.Keys(), func(b *ledger.Book) (ledger.ReserveAnswer, error) {

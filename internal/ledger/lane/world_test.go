@@ -47,7 +47,7 @@ func newWorld(t *testing.T, change ...func(*lane.Config)) *world {
 func newReplica(t *testing.T, db *postgrestest.DB, change ...func(*lane.Config)) *world {
 	t.Helper()
 	w := &world{t: t, db: db, log: &records{}}
-	config := lane.Config{BatchMax: 256, QueueMax: 4096, TurnsMax: 4, Log: slog.New(slog.NewTextHandler(w.log, nil))}
+	config := lane.Config{BatchMax: 256, QueueMax: 4096, TurnsMax: 4, RunnersMax: 3, Log: slog.New(slog.NewTextHandler(w.log, nil))}
 	for _, f := range change {
 		f(&config)
 	}
@@ -203,7 +203,7 @@ func (w *world) count(query string, args ...any) int {
 	return postgrestest.Value[int](w.db, query, args...)
 }
 
-// sound checks that every account has what its reservations leave it, and that no transaction of the lanes is left open.
+// sound checks that every account, provider and budget has what its reservations leave it, and that no transaction of the lanes is left open.
 func (w *world) sound() {
 	w.t.Helper()
 	if n := w.count(`SELECT count(*) FROM accounts a, LATERAL (
@@ -211,6 +211,17 @@ func (w *world) sound() {
 			FROM reservations r WHERE r.tenant_id = a.tenant_id AND r.account_id = a.account_id) r
 		WHERE a.credits_held <> r.held OR a.slots_in_use <> r.slots OR a.credits_available + a.credits_held <> $1`, credits); n != 0 {
 		w.t.Errorf("%d accounts do not agree with their reservations", n)
+	}
+	if n := w.count(`SELECT count(*) FROM providers p, LATERAL (
+			SELECT count(*) FILTER (WHERE slot_state = 'HELD') AS slots FROM reservations r WHERE r.tenant_id = p.tenant_id AND r.provider_id = p.provider_id) r
+		WHERE p.in_flight <> r.slots`); n != 0 {
+		w.t.Errorf("%d providers do not agree with their reservations", n)
+	}
+	if n := w.count(`SELECT count(*) FROM budgets b, LATERAL (
+			SELECT coalesce(sum(budget_micros) FILTER (WHERE budget_state = 'HELD'), 0) AS held FROM reservations r
+			WHERE r.tenant_id = b.tenant_id AND r.provider_id = b.provider_id AND r.period_start = b.period_start) r
+		WHERE b.held_micros <> r.held`); n != 0 {
+		w.t.Errorf("%d budgets do not agree with their reservations", n)
 	}
 	if n := w.count(`SELECT count(*) FROM (
 			SELECT tenant_id, reservation_id, revision + 1 AS changes FROM reservations
