@@ -37,7 +37,14 @@ func TestCase27ALockIsNeverADenial(t *testing.T) {
 			for what, req := range calls {
 				start := time.Now()
 				_, err := try(t.Context(), x.Service, req)
-				if took := time.Since(start); !passing(err) || took > bounded {
+				took := time.Since(start)
+				if name != "account" && (what == "report" || what == "extend") { // nothing of the provider or its budget changes with these
+					if err != nil {
+						t.Errorf("%s after %v: %v", what, took, err)
+					}
+					continue
+				}
+				if !passing(err) || took > bounded {
 					t.Errorf("%s after %v: %v", what, took, err)
 				}
 				wantRetryInfo(t, err)
@@ -145,7 +152,7 @@ func TestCase27ARealDeadlock(t *testing.T) {
 	h := x.hold(theBudget)
 	settled := make(chan error, 1)
 	go func() {
-		_, err := x.Settlements.Settle(context.Background(), apptest.Settlement("r1", "k1", apptest.Failed(nil)))
+		_, err := x.Settlements.Settle(context.Background(), apptest.Settlement("r1", "k1", apptest.Failed(apptest.Money(0))))
 		settled <- err
 	}()
 	x.untilBlocked(1) // it holds the reservation and the account
@@ -154,7 +161,7 @@ func TestCase27ARealDeadlock(t *testing.T) {
 	if err := <-settled; err != nil && !passing(err) {
 		t.Error(err)
 	}
-	x.Settle(t, "r1", "k1", apptest.Failed(nil))
+	x.Settle(t, "r1", "k1", apptest.Failed(apptest.Money(0)))
 	x.wantCredits(apptest.Credits, 0)
 	x.whole()
 }

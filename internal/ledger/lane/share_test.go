@@ -13,6 +13,14 @@ import (
 // small has batches of two and several of them under way, so that few calls are many batches.
 func small(c *lane.Config) { c.BatchMax, c.RunnersMax, c.TurnsMax = 2, 3, 8 }
 
+// newShared is a world whose provider has its budget already: one that has to be made is not shared.
+func newShared(t *testing.T, change ...func(*lane.Config)) *world {
+	t.Helper()
+	w := newWorld(t, change...)
+	w.db.Exec("INSERT INTO budgets VALUES ($1, 'studio', '1970-01-01Z', 1000000, 0, 0)", acme)
+	return w
+}
+
 // slow reserves, and stays in its transaction until it is let go.
 func (w *world) slow(in ledger.Reserve) (letGo func() (ledger.ReserveAnswer, error)) {
 	w.t.Helper()
@@ -47,8 +55,7 @@ func TestABatchUnderWayKeepsNobodyFromItsProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(c *lane.Config) { c.BatchMax = 1 })
-			w.granted(reserve("r0", alice))
+			w := newShared(t, func(c *lane.Config) { c.BatchMax = 1 })
 			letGo := w.slow(reserve("r1", alice))
 			other(t, w).granted(reserve("r2", bob))
 			if answer, err := letGo(); err != nil || len(answer.Denied) > 0 {
@@ -66,13 +73,12 @@ func TestTheLastRoomIsGivenOnce(t *testing.T) {
 		room string
 		want ledger.DenialReason
 	}{
-		"of the budget":   {"UPDATE budgets SET limit_micros = 2", ledger.BudgetExhausted},
-		"of the provider": {"UPDATE providers SET max_in_flight = 2", ledger.ProviderBusy},
+		"of the budget":   {"UPDATE budgets SET limit_micros = 1", ledger.BudgetExhausted},
+		"of the provider": {"UPDATE providers SET max_in_flight = 1", ledger.ProviderBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.granted(reserve("r0", alice))
+			w := newShared(t)
 			w.db.Exec(c.room)
 			letGo := w.slow(reserve("r1", alice))
 			newReplica(t, w.db).granted(reserve("r2", bob))
@@ -88,8 +94,7 @@ func TestTheLastRoomIsGivenOnce(t *testing.T) {
 // Nothing is reserved of a provider once it was disabled, whatever a batch had read before.
 func TestASettingHoldsFromWhenItWasPut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.granted(reserve("r0", alice))
+	w := newShared(t)
 	letGo := w.slow(reserve("r1", alice))
 	w.db.Exec("UPDATE providers SET enabled = false")
 	answer, err := letGo()
