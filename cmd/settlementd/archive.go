@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,16 +53,20 @@ func (a *archiveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	report := archiveReport{Tenants: []archivedTenant{}}
+	var failures []error
 	for _, t := range tenants {
 		once := retention.Once{Tenant: t, OlderThan: a.OlderThan, Chunk: a.Chunk}
 		count, err := once.Run(ctx, store, func(c retention.Count) { a.show(t, c) })
 		report.add(t, count)
+		for _, f := range count.Failures {
+			failures = append(failures, f)
+		}
 		if err != nil {
 			_ = report.print(os.Stdout, a.Output)
-			return fmt.Errorf("archive tenant %s: %w: what is printed is done; start again for the rest", t, err)
+			return errors.Join(append(failures, fmt.Errorf("archive tenant %s: %w: what is printed is done; start again for the rest", t, err))...)
 		}
 	}
-	return report.print(os.Stdout, a.Output)
+	return errors.Join(append(failures, report.print(os.Stdout, a.Output))...)
 }
 
 // tenants are those that are named, which must exist, or all.

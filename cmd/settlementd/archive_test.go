@@ -83,7 +83,8 @@ func TestArchiveSaysWhatItCannotDo(t *testing.T) {
 	d.DB.Exec("ALTER TABLE archived_reservations ADD CONSTRAINT full_up CHECK (reservation_id <> 'over-3')")
 	d.over(5)
 	stdout, stderr, status := d.archive("--older-than=1m", "--chunk=2")
-	if status != 1 || !strings.Contains(stderr, "full_up") || !strings.Contains(stdout, "2 reservations archived.") || d.archived() != 2 {
+	if status != 1 || !strings.Contains(stderr, "archive reservation over-3 of tenant acme: ") || !strings.Contains(stderr, "full_up") ||
+		!strings.Contains(stdout, "4 reservations archived.") || d.archived() != 4 {
 		t.Errorf("in the middle: status %d, %q\n%s", status, stderr, stdout)
 	}
 	d.Verify(t)

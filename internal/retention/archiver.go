@@ -4,6 +4,8 @@ package retention
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -40,12 +42,6 @@ type Archiver struct {
 	walks  map[ledger.TenantID]*walk
 }
 
-// walk is how far somebody has come in a tenant's reservations.
-type walk struct {
-	at    ledgerdb.Cursor
-	began time.Time
-}
-
 // New makes an archiver.
 func New(store *ledgerdb.Store, reader *ledgerdb.Reader, config Config) *Archiver {
 	return &Archiver{store: store, reader: reader, config: config, walks: map[ledger.TenantID]*walk{}}
@@ -75,13 +71,17 @@ func (a *Archiver) look(ctx context.Context) error {
 	}
 	for _, t := range left {
 		if w := a.walks[t]; w == nil || time.Since(w.began) > walkAge {
-			a.walks[t] = &walk{began: time.Now()}
+			a.walks[t] = &walk{store: a.store, tenant: t, olderThan: a.config.After, chunk: ChunkSize, limit: chunkTime, began: time.Now()}
+		}
+		a.walks[t].failures = 0
+		if err := a.again(ctx, a.walks[t]); err != nil {
+			return err
 		}
 	}
 	for len(left) > 0 {
 		var more []ledger.TenantID
 		for _, t := range left {
-			again, err := a.turn(ctx, t, a.walks[t])
+			again, err := a.turn(ctx, a.walks[t])
 			switch class := postgres.Classify(err); {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -99,26 +99,37 @@ func (a *Archiver) look(ctx context.Context) error {
 	return nil
 }
 
+// again tries what the walk has passed once more.
+func (a *Archiver) again(ctx context.Context, w *walk) error {
+	moved, err := w.again(ctx)
+	a.tell(w, moved)
+	if n := len(w.passed); n > 0 && err == nil {
+		a.config.Log.Warn("some reservations still cannot be archived; they will be tried again", "tenant", w.tenant, "reservations", n)
+	}
+	return err
+}
+
 // turn archives some of a tenant's reservations, and tells whether there may be more. After each chunk it rests for as long as the chunk took:
-// whoever calls meanwhile comes first.
-func (a *Archiver) turn(ctx context.Context, tenant ledger.TenantID, w *walk) (more bool, err error) {
+// whoever calls meanwhile comes first. What cannot be archived is named and passed.
+func (a *Archiver) turn(ctx context.Context, w *walk) (more bool, err error) {
 	moved := 0
-	defer func() {
-		if moved > 0 {
-			a.config.Log.Info("archived", "tenant", tenant, "reservations", moved)
-		}
-	}()
+	defer func() { a.tell(w, moved) }()
 	for range turnChunksMax {
 		began := time.Now()
-		chunk, err := a.chunk(ctx, tenant, w.at)
-		if err != nil {
+		chunk, more, err := w.step(ctx)
+		moved += chunk.Moved
+		failure, one := errors.AsType[*Failure](err)
+		if err != nil && !one {
 			return false, err
 		}
-		moved += chunk.Moved
-		if chunk.Looked > 0 {
-			w.at = chunk.Last
+		if one {
+			a.config.Log.Error("a reservation cannot be archived; it will be tried again",
+				"tenant", failure.Tenant, "reservation", failure.Reservation, "error", failure.Err)
 		}
-		if chunk.Looked < ChunkSize {
+		if w.failures == failuresMax {
+			return false, fmt.Errorf("%d reservations cannot be archived", w.failures)
+		}
+		if !more {
 			return false, nil
 		}
 		rest(ctx, time.Since(began))
@@ -126,10 +137,10 @@ func (a *Archiver) turn(ctx context.Context, tenant ledger.TenantID, w *walk) (m
 	return true, nil
 }
 
-func (a *Archiver) chunk(ctx context.Context, tenant ledger.TenantID, after ledgerdb.Cursor) (ledgerdb.Archived, error) {
-	ctx, cancel := context.WithTimeout(ctx, chunkTime)
-	defer cancel()
-	return a.store.Archive(ctx, tenant, ledgerdb.ArchivePage{After: after, OlderThan: a.config.After, Scan: ChunkSize})
+func (a *Archiver) tell(w *walk, moved int) {
+	if moved > 0 {
+		a.config.Log.Info("archived", "tenant", w.tenant, "reservations", moved)
+	}
 }
 
 func rest(ctx context.Context, d time.Duration) {

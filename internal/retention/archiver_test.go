@@ -99,6 +99,16 @@ func (w *world) over(tenant ledger.TenantID, id string) {
 	})
 }
 
+// manyOver makes reservations r1, r2 and so on of the first tenant that are over.
+func (w *world) manyOver(n int) {
+	w.db.Exec(fmt.Sprintf(`SET session_replication_role = replica;
+		INSERT INTO reservations SELECT 'first', 'r' || i, 'alice', 'studio', 'CREDITS', 0, 0, 'USD', NULL, NULL, NULL, 'CREDITS', 0, '1970-01-01Z',
+			30, 600, 0, 7200, false, false, NULL,
+			now() - interval '1 minute' + i * interval '1 microsecond', 'CANCELLED', 1, now(), now(), NULL, NULL, NULL, 'RETURNED', 0, 'RELEASED', 'ENDED',
+			'CANCELLED', NULL, NULL, NULL, NULL, NULL, 'WORKER', NULL, now(), now() FROM generate_series(1, %d) i;
+		RESET session_replication_role`, n))
+}
+
 // archived names what is in the archive.
 func (w *world) archived() string {
 	w.t.Helper()
@@ -176,11 +186,7 @@ func TestALookEndsWhenNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "first", "second")
 	const n = ChunkSize*turnChunksMax + 1
-	w.db.Exec(fmt.Sprintf(`SET session_replication_role = replica;
-		INSERT INTO reservations SELECT 'first', 'r' || i, 'alice', 'studio', 'CREDITS', 0, 0, 'USD', NULL, NULL, NULL, 'CREDITS', 0, '1970-01-01Z',
-			30, 600, 0, 7200, false, false, NULL, now(), 'CANCELLED', 1, now(), now(), NULL, NULL, NULL, 'RETURNED', 0, 'RELEASED', 'ENDED',
-			'CANCELLED', NULL, NULL, NULL, NULL, NULL, 'WORKER', NULL, now(), now() FROM generate_series(1, %d) i;
-		RESET session_replication_role`, n))
+	w.manyOver(n)
 	if err := w.archiver().look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +209,7 @@ func TestATenantThatFailsKeepsNoOtherWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantArchived("second a")
-	if !w.log.has("tenant=first") || !w.log.has("out of order") {
+	if !w.log.has("tenant=first reservation=a") || !w.log.has("out of order") {
 		t.Error("nobody was told")
 	}
 	w.db.Exec("DROP TRIGGER fail ON archived_reservations")
@@ -211,6 +217,71 @@ func TestATenantThatFailsKeepsNoOtherWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantArchived("first a, second a")
+}
+
+// failing has reservations that cannot be archived, by a condition on NEW.
+func (w *world) failing(condition string) (mend func()) {
+	w.db.Exec(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''out of order''; END';
+		CREATE TRIGGER fail BEFORE INSERT ON archived_reservations FOR EACH ROW WHEN (` + condition + `) EXECUTE FUNCTION fail()`)
+	return func() { w.db.Exec("DROP TRIGGER fail ON archived_reservations; DROP FUNCTION fail()") }
+}
+
+// Reservations that cannot be archived keep none behind them waiting, at whatever place of a chunk they are, and are tried again at each look.
+func TestAReservationThatFailsIsPassedAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "first")
+	w.manyOver(ChunkSize + 300)
+	mend := w.failing("NEW.reservation_id IN ('r1', 'r2', 'r300', 'r500', 'r501', 'r800')")
+	a := w.archiver()
+	look := func(want int) {
+		t.Helper()
+		if err := a.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := postgrestest.Value[int](w.db, "SELECT count(*) FROM archived_reservations"); got != want {
+			t.Errorf("%d are archived, want %d", got, want)
+		}
+	}
+	look(ChunkSize + 300 - 6)
+	for _, id := range []string{"r1", "r2", "r300", "r500", "r501", "r800"} {
+		if !w.log.has("tenant=first reservation=" + id + " ") {
+			t.Errorf("nobody was told of %s", id)
+		}
+	}
+	mend()
+	mend = w.failing("NEW.reservation_id = 'r300'")
+	look(ChunkSize + 300 - 1)
+	if !w.log.has("still cannot be archived; they will be tried again\" tenant=first reservations=1") {
+		t.Errorf("nobody was told that one is left: %s", w.log.said.String())
+	}
+	mend()
+	look(ChunkSize + 300)
+}
+
+// What refuses every reservation is not asked about each of them at one look.
+func TestALookEndsForATenantWhereMostOfItFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "first", "second")
+	w.manyOver(100)
+	w.over("second", "a")
+	mend := w.failing("NEW.tenant_id = 'first'")
+	a := w.archiver()
+	for range 2 {
+		if err := a.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.wantArchived("second a")
+	if !w.log.has("10 reservations cannot be archived") || !w.log.has("reservation=r20 ") || w.log.has("reservation=r21 ") {
+		t.Errorf("said: %s", w.log.said.String())
+	}
+	mend()
+	if err := a.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := postgrestest.Value[int](w.db, "SELECT count(*) FROM archived_reservations"); got != 101 {
+		t.Errorf("%d are archived", got)
+	}
 }
 
 // A database that is gone is asked once a look, not once for each tenant.

@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/settlementd/settlementd/internal/ledger"
@@ -18,25 +19,28 @@ type Once struct {
 // Count is what a walk has done so far.
 type Count struct {
 	Looked, Archived, Chunks int
+
+	Failures []*Failure // what cannot be archived, and was passed
 }
 
-// Run walks to the end. After each chunk, which stands then, it tells how far it has come. After an error, what was counted has been done, and
-// perhaps one chunk more; another walk goes on with what is left.
+// Run walks to the end, or until ten reservations cannot be archived. After each chunk, which stands then, it tells how far it has come. After an
+// error, what was counted has been done, and perhaps one chunk more; another walk goes on with what is left.
 func (o Once) Run(ctx context.Context, store *ledgerdb.Store, progress func(Count)) (Count, error) {
+	w := walk{store: store, tenant: o.Tenant, olderThan: o.OlderThan, chunk: o.Chunk}
 	var c Count
-	var at ledgerdb.Cursor
-	for {
-		chunk, err := store.Archive(ctx, o.Tenant, ledgerdb.ArchivePage{After: at, OlderThan: o.OlderThan, Scan: o.Chunk})
-		if err != nil {
+	for more := true; more && len(c.Failures) < failuresMax; {
+		var chunk ledgerdb.Archived
+		var err error
+		chunk, more, err = w.step(ctx)
+		if failure, one := errors.AsType[*Failure](err); one {
+			c.Failures = append(c.Failures, failure)
+		} else if err != nil {
 			return c, err
 		}
 		if chunk.Looked > 0 {
 			c.Looked, c.Archived, c.Chunks = c.Looked+chunk.Looked, c.Archived+chunk.Moved, c.Chunks+1
-			at = chunk.Last
 			progress(c)
 		}
-		if chunk.Looked < o.Chunk {
-			return c, nil
-		}
 	}
+	return c, nil
 }
