@@ -1,7 +1,7 @@
 // Package lane lets concurrent calls of one tenant share transactions.
 //
 // A call joins its tenant's queue. While one batch is on its way to the database, the next one collects; no timer is involved, so a
-// call alone starts at once and is a batch of one:
+// call alone starts at once and is a batch of one. Another batch starts beside it once it is full:
 //
 //	Do ──► queue ──► [load ──► decide each ──► save + COMMIT] ──► answer each
 //	         ▲                     │
@@ -10,7 +10,11 @@
 //
 // A batch fails as a whole only when the database does. Otherwise the culprit is found and answered alone:
 //
+//	the batch shared its provider,      it is done again with providers and budgets locked, and so are the tenant's next ones; what
+//	and failed or found no room         follows is of such batches
 //	load meets a locked account         the calls on it go to a lane of their own, which waits once; the others go on
+//	load meets an account of another    its calls come again, twice at most
+//	batch of the tenant
 //	load meets a locked provider        its calls are answered as unavailable, the others go on
 //	a row appears during such a wait    its call looks again: without that row it would be judged by half of what happened
 //	save fails on data or a lost race   the batch is halved until the culprit is alone; alone, it is tried three times
