@@ -4,7 +4,8 @@
 -- touch no index at all.
 
 -- Nobody escapes uncertainty with a new key. An attempt is numbered by the attempts of its kind and stage that were resolved before it, so a
--- second one beside an unresolved one would have the same number. The number never changes, whereas whether a line is resolved does.
+-- second one beside an unresolved one would have the same number. The number never changes, whereas whether a line is resolved does. A server
+-- that does not know it yet gives every line the default: first attempts go on, a second one has to wait for the others to take over.
 ALTER TABLE lines ADD COLUMN attempt integer NOT NULL DEFAULT 1;
 UPDATE lines l SET attempt = n.attempt
 FROM (
