@@ -34,14 +34,14 @@ func New(config Config, ready Probe, register func(grpc.ServiceRegistrar)) (*Ser
 	if _, err := validator(); err != nil {
 		return nil, fmt.Errorf("rpc: the validation rules of the protos: %w", err)
 	}
-	i := interceptors{config: config}
+	i := &interceptors{config: config}
 	panicked := recovery.WithRecoveryHandlerContext(i.panicked)
 	s := grpc.NewServer(
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(config.MessageBytesMax),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(recovery.UnaryServerInterceptor(panicked), i.log, i.deadline, i.status, validateCall),
-		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.streamLog, i.streamStatus, validateStream),
+		grpc.UnaryInterceptor(i.unary()),
+		grpc.ChainStreamInterceptor(recovery.StreamServerInterceptor(panicked), i.stream),
 	)
 	register(readers{s})
 	reflection.Register(s)

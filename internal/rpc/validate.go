@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -19,7 +18,11 @@ var validator = sync.OnceValues(func() (protovalidate.Validator, error) {
 })
 
 // validate holds a message against the rules in its proto.
-func validate(m proto.Message) error {
+func validate(message any) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil
+	}
 	v, err := validator()
 	if err != nil {
 		return err
@@ -30,21 +33,7 @@ func validate(m proto.Message) error {
 	return nil
 }
 
-// validateCall holds the message of a call against the rules in its proto.
-func validateCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if m, ok := req.(proto.Message); ok {
-		if err := validate(m); err != nil {
-			return nil, err
-		}
-	}
-	return handler(ctx, req)
-}
-
-// validateStream holds every message of a stream against the rules in its proto.
-func validateStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	return handler(srv, validatedStream{stream})
-}
-
+// validatedStream holds every message of a stream against the rules in its proto.
 type validatedStream struct{ grpc.ServerStream }
 
 // RecvMsg receives a message, and refuses one that breaks a rule.
@@ -52,10 +41,7 @@ func (s validatedStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	if m, ok := m.(proto.Message); ok {
-		return validate(m)
-	}
-	return nil
+	return validate(m)
 }
 
 // violations names the field that breaks its rule.
