@@ -37,6 +37,9 @@ func TestAChartIsWellFormed(t *testing.T) {
 		if counts["svg"] != 1 || counts["polyline"] != of.lines || counts["circle"] != of.points {
 			t.Errorf("counted %v", counts)
 		}
+		if strings.Contains(out.String(), "1 callers") || of.points > 0 && !strings.Contains(out.String(), "lane, 1 caller: 900.00") {
+			t.Errorf("a caller alone is not told as one: %s", out.String())
+		}
 		if strings.Contains(out.String(), "NaN") || strings.Contains(out.String(), "Inf") {
 			t.Errorf("a place is no number: %s", out.String())
 		}

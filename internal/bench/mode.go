@@ -49,7 +49,7 @@ func names(modes []Mode, m Mode) bool { return slices.Contains(modes, m) }
 
 // Title says what tells the point from most others.
 func (s Spec) Title() string {
-	what := fmt.Sprintf("%s, %d callers", s.Mode, s.Callers)
+	what := fmt.Sprintf("%s, %s", s.Mode, counted(int64(s.Callers), "caller"))
 	if s.Rate > 0 {
 		what = fmt.Sprintf("%s, %.0f calls due a second", s.Mode, s.Rate)
 	}
@@ -59,7 +59,7 @@ func (s Spec) Title() string {
 	}{
 		{s.Budgets > 1, fmt.Sprintf("%d budgets", s.Budgets)}, {s.Accounts == 1, "1 account"},
 		{s.Tenants > 1, fmt.Sprintf("%d tenants", s.Tenants)}, {s.Connections > 1, fmt.Sprintf("%d connections", s.Connections)},
-		{s.Existing > 0, fmt.Sprintf("%d reservations before", s.Existing)},
+		{s.Existing > 0, counted(s.Existing, "reservation") + " before"},
 	} {
 		if other.differs {
 			what += ", " + other.text

@@ -50,7 +50,10 @@ func (o *Options) Validate() error {
 	if o.For < 0 || o.OldSnapshot < 0 {
 		return fmt.Errorf("for, old-snapshot: must not be negative")
 	}
-	return o.validateRate()
+	if err := o.validateRate(); err != nil {
+		return err
+	}
+	return o.validateFor()
 }
 
 func (o *Options) validateRate() error {

@@ -92,8 +92,13 @@ func TestOptionsThatMakeNoSenseAreNamed(t *testing.T) {
 		"batch-rpcs":  func(o *Options) { o.BatchRPCs = 0 },
 		"existing":    func(o *Options) { o.Existing = []int64{10, 5} },
 		"for":         func(o *Options) { o.For = -1 },
-		"rate":        func(o *Options) { o.Rate = "fast" },
-		"rate: half":  func(o *Options) { o.Rate, o.Mode = rateHalf, []Mode{Noop} },
+		"for: must be at least 22s for the 34 points of this run, not 21.9s": func(o *Options) { o.For = 21900 * time.Millisecond },
+		"for: must be at least 2s for the 1 point of this run, not 1s": func(o *Options) {
+			o.For, o.Mode, o.Rate, o.Callers, o.Budgets, o.Accounts, o.Tenants, o.Connections = time.Second, []Mode{Noop}, rateNone, []int{1}, []int{1}, []int{1}, []int{1}, []int{1}
+		},
+		"for: must be at least 9s for": func(o *Options) { o.For, o.Quick, o.OldSnapshot = 8*time.Second, true, 3*time.Second },
+		"rate":                         func(o *Options) { o.Rate = "fast" },
+		"rate: half":                   func(o *Options) { o.Rate, o.Mode = rateHalf, []Mode{Noop} },
 	} {
 		o := defaults()
 		if err := o.Validate(); err != nil {
@@ -102,6 +107,19 @@ func TestOptionsThatMakeNoSenseAreNamed(t *testing.T) {
 		change(&o)
 		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: told %v", name, err)
+		}
+	}
+}
+
+// TestOneIsToldAsOne reads the titles of points.
+func TestOneIsToldAsOne(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]Spec{
+		"lane, 1 caller": {Mode: Lane, Callers: 1}, "noop, 16 callers, 1 account": {Mode: Noop, Callers: 16, Accounts: 1},
+		"batch, 1 caller, 1 reservation before": {Mode: Batch, Callers: 1, Existing: 1},
+	} {
+		if got := s.Title(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

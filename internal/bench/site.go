@@ -57,7 +57,7 @@ func (r *runner) fill(ctx context.Context, s *site) error {
 		return nil
 	}
 	start := time.Now()
-	r.say("making %d reservations", s.existing)
+	r.say("making %s", counted(s.existing, "reservation"))
 	if err := s.db.grow(ctx, s.existing, r.base().accountsOfTenant(), r.nextIDs()); err != nil {
 		return err
 	}

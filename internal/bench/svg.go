@@ -73,8 +73,8 @@ func (d *drawing) line(l line, x, y axis) {
 	var path []string
 	for _, p := range l.at {
 		path = append(path, fmt.Sprintf("%.1f,%.1f", x.place(p.x), y.place(p.y)))
-		d.add(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s, %g callers: %.2f</title></circle>`,
-			x.place(p.x), y.place(p.y), colours[l.mode], l.mode, p.x, p.y)
+		d.add(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s, %s: %.2f</title></circle>`,
+			x.place(p.x), y.place(p.y), colours[l.mode], l.mode, counted(int64(p.x), "caller"), p.y)
 	}
 	d.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, strings.Join(path, " "), colours[l.mode])
 }

@@ -21,7 +21,7 @@ func (r *Report) Table() string {
 		parts = append(parts, fmt.Sprintf("A one-row commit of PostgreSQL takes %.3f ms (p50) and %.3f ms (p99).", r.Commit.P50, r.Commit.P99))
 	}
 	for _, g := range r.Growth {
-		parts = append(parts, fmt.Sprintf("%s with %d reservations over %d: %.2f of the throughput", g.Mode, g.To, g.From, g.Ratio))
+		parts = append(parts, fmt.Sprintf("%s with %s over %d: %.2f of the throughput", g.Mode, counted(g.To, "reservation"), g.From, g.Ratio))
 	}
 	if o := r.OldSnapshot; o != nil {
 		parts = append(parts, fmt.Sprintf("An old snapshot held for %.0f s: %.0f calls/s in the first tenth, %.0f in the last, %.2f of it.",
@@ -29,7 +29,7 @@ func (r *Report) Table() string {
 	}
 	verdict := "verify: nothing is broken."
 	if !r.Ledger.Good {
-		verdict = fmt.Sprintf("verify: %s broken:\n%s", rows(len(r.Ledger.Findings)), strings.Join(r.Ledger.Findings, "\n"))
+		verdict = fmt.Sprintf("verify: %s broken:\n%s", counted(int64(len(r.Ledger.Findings)), "row"), strings.Join(r.Ledger.Findings, "\n"))
 	}
 	parts = append(parts, fmt.Sprintf("The run took %.0f s. %s", r.Seconds, verdict))
 	if r.Ratios != (Ratios{}) {
@@ -102,11 +102,12 @@ func (r Ratios) table() string {
 	return t.Render()
 }
 
-func rows(n int) string {
-	if n == 1 {
-		return "1 row"
+// counted counts things in words.
+func counted(n int64, what string) string {
+	if n != 1 {
+		what += "s"
 	}
-	return fmt.Sprintf("%d rows", n)
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func newTable(header table.Row) table.Writer {
