@@ -32,7 +32,7 @@ func (b *benchCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, chart.Close()) }()
+	defer chart.drop()
 	dir, err := benchFolder()
 	if err != nil {
 		return err
@@ -62,10 +62,7 @@ func (b *benchCmd) Run(ctx context.Context) (err error) {
 	if report == nil {
 		return err
 	}
-	if b.Chart != "" {
-		err = errors.Join(err, report.Chart(chart))
-	}
-	return errors.Join(err, b.print(report))
+	return errors.Join(err, b.draw(report, chart), b.print(report))
 }
 
 // benchFolder makes a folder that PostgreSQL's user can enter. It is on a disk where there is a choice: in memory a commit costs nothing.
@@ -101,16 +98,27 @@ func (b *benchCmd) print(report *bench.Report) error {
 	return err
 }
 
-// chartFile makes the file of the chart, or opens nothing's.
-func (b *benchCmd) chartFile() (*os.File, error) {
-	if b.Chart == "" {
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+// chartFile makes the file of the chart, or opens nothing's. The chart of an earlier run stays until there is a new one.
+func (b *benchCmd) chartFile() (*newFile, error) {
+	name := b.Chart
+	if name == "" {
+		name = os.DevNull
 	}
-	f, err := os.Create(b.Chart)
+	f, err := makeFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}
 	return f, nil
+}
+
+func (b *benchCmd) draw(report *bench.Report, chart *newFile) error {
+	if b.Chart == "" {
+		return nil
+	}
+	if err := report.Chart(chart); err != nil {
+		return fmt.Errorf("chart: %w", err)
+	}
+	return chart.keep()
 }
 
 // verify verifies every tenant of a database, and tells what is broken.

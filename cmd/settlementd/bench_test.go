@@ -85,7 +85,7 @@ func TestAQuickBenchComparesTheModes(t *testing.T) {
 func TestABenchOnAGrownDatabase(t *testing.T) {
 	t.Parallel()
 	chart := filepath.Join(t.TempDir(), "chart.svg")
-	r := measure(t, newTheatre(t), append(small, "--mode=lane", "--callers=256", "--for=6s", "--existing=500,3000", "--old-snapshot=3s",
+	r := measure(t, newTheatre(t), append(small, "--mode=lane", "--callers=256", "--for=7s", "--existing=500,3000", "--old-snapshot=3s",
 		"--ids=random", "--chart="+chart)...)
 	if !r.Ledger.Good || len(r.Points) != 4 || len(r.Growth) != 1 || r.Growth[0].From != 500 || r.Growth[0].To != 3000 || r.Growth[0].Ratio <= 0 {
 		t.Errorf("ledger %v, %d points, growth %+v", r.Ledger, len(r.Points), r.Growth)
@@ -122,6 +122,26 @@ func TestAWrongAnswerFailsTheBench(t *testing.T) {
 	}
 }
 
+// TestWhatABenchCannotKeepIsToldBeforeItRuns names the flag.
+func TestWhatABenchCannotKeepIsToldBeforeItRuns(t *testing.T) {
+	t.Parallel()
+	th := newTheatre(t)
+	for _, of := range []struct {
+		flag, want string
+		status     int
+	}{
+		{"--for=1s", "for: must be at least 22s for the 34 points of this run, not 1s", statusUsage},
+		{"--chart=" + filepath.Join(t.TempDir(), "nowhere", "chart.svg"), "chart: ", statusFailed},
+		{"--chart=" + t.TempDir(), "is a directory", statusFailed},
+	} {
+		stdout, stderr, status := call(t, th.env, "bench", of.flag)
+		if status != of.status || stdout != "" || !strings.Contains(stderr, of.want) || strings.Contains(stderr, "callers") {
+			t.Errorf("%s: status %d, %s%s", of.flag, status, stdout, stderr)
+		}
+		th.isEmpty()
+	}
+}
+
 // TestABrokenLedgerFailsTheBench moves a balance behind the ledger's back: the report is there, and says so.
 func TestABrokenLedgerFailsTheBench(t *testing.T) {
 	t.Parallel()
@@ -137,15 +157,22 @@ func TestABrokenLedgerFailsTheBench(t *testing.T) {
 // TestAnInterruptedBenchLeavesNothingBehind ends it under load, in the hardest way as well.
 func TestAnInterruptedBenchLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
+	chart := filepath.Join(t.TempDir(), "chart.svg")
+	if err := os.WriteFile(chart, []byte("of the last run"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		th := newTheatre(t)
-		p := start(t, th.env, append([]string{"bench", "--mode=single,lane", "--callers=64"}, small...)...)
+		p := start(t, th.env, append([]string{"bench", "--mode=single,lane", "--callers=64", "--chart=" + chart}, small...)...)
 		if _, ok := awaitText(p, "1 of "); !ok {
 			t.Fatal("it never measured")
 		}
 		status := p.stop(sig)
 		if stdout, stderr := p.said(); status == 0 || stdout != "" {
 			t.Errorf("%v: status %d\n%s%s", sig, status, stdout, stderr)
+		}
+		if text, err := os.ReadFile(chart); string(text) != "of the last run" {
+			t.Errorf("%v: the last chart is %q, %v", sig, text, err)
 		}
 		th.isEmpty()
 	}
