@@ -29,15 +29,17 @@ type child struct {
 	done    chan struct{} // closed when it has ended, and err is set by then
 	err     error
 
+	patience time.Duration // with its answers and its end
+
 	mu sync.Mutex // a question and its answer are one
 }
 
-// patience is how long a server may take to end.
+// patience is how long a server may take to answer and to end.
 const patience = 20 * time.Second
 
 // startChild runs the program of a server, which writes its complaints to log.
 func startChild(program []string, log io.Writer) (*child, error) {
-	c := &child{cmd: exec.Command(program[0], program[1:]...), done: make(chan struct{})}
+	c := &child{cmd: exec.Command(program[0], program[1:]...), done: make(chan struct{}), patience: patience}
 	c.cmd.Stderr = log
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "SETTLEMENTD_") { // what is measured is what the command line says
@@ -56,7 +58,7 @@ func startChild(program []string, log io.Writer) (*child, error) {
 	if err := c.launch(); err != nil {
 		return nil, fmt.Errorf("start a server: %w", err)
 	}
-	if !c.lines.Scan() {
+	if !c.listen() {
 		return nil, errors.Join(errors.New("the server ended at its start"), c.stop())
 	}
 	c.address = c.lines.Text()
@@ -95,11 +97,11 @@ func (c *child) usage(forget bool) (footprint, error) {
 		question = "forget\n"
 	}
 	var u footprint
-	if _, err := io.WriteString(c.input, question); err != nil {
+	if _, err := io.WriteString(c.input, question); err != nil { // a line always fits: every one before it was answered
 		return u, fmt.Errorf("ask the server for its usage: %w", err)
 	}
-	if !c.lines.Scan() {
-		return u, errors.Join(errors.New("the server has ended"), c.lines.Err())
+	if !c.listen() {
+		return u, errors.Join(errors.New("the server does not say what it used: it has ended, or was made to"), c.lines.Err())
 	}
 	if err := json.Unmarshal(c.lines.Bytes(), &u); err != nil {
 		return u, fmt.Errorf("the server's usage: %w", err)
@@ -107,10 +109,19 @@ func (c *child) usage(forget bool) (footprint, error) {
 	return u, nil
 }
 
+// listen waits for the server's next line. One that says nothing for too long is ended by force.
+func (c *child) listen() bool {
+	timer := time.AfterFunc(c.patience, c.kill)
+	defer timer.Stop()
+	return c.lines.Scan()
+}
+
+func (c *child) kill() { _ = c.cmd.Process.Kill() } // of one that has ended it does nothing
+
 // stop ends the server, by force if it takes too long, and waits for it.
 func (c *child) stop() error {
 	_ = c.input.Close() // which ends it
-	timer := time.AfterFunc(patience, func() { _ = c.cmd.Process.Kill() })
+	timer := time.AfterFunc(c.patience, c.kill)
 	defer timer.Stop()
 	<-c.done
 	return c.err
