@@ -45,10 +45,15 @@ func (c *cli) parse(args []string) (*kong.Context, error) {
 	return parser.Parse(args)
 }
 
+// exitStatuses is what the help says of them.
+const exitStatuses = `Exit status: 0 done; 1 failed, or found something broken; 2 a command, a setting or a file was not understood, and nothing was done; ` +
+	`3 a statement was imported, but some of its lines are bad; 130 interrupted before it was done. Ctrl-C and SIGTERM are the end of serve, ` +
+	`dev and fakeprovider: 0.`
+
 func (c *cli) parser() (*kong.Kong, error) {
 	return kong.New(c,
 		kong.Name("settlementd"),
-		kong.Description("Reservation and settlement of paid AI generations on PostgreSQL."),
+		kong.Description("Reservation and settlement of paid AI generations on PostgreSQL.\n\n"+exitStatuses),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.Vars{"version": "settlementd " + version(), "dataDir": defaultDataDir()},
 	)

@@ -9,9 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	reconciliation "github.com/settlementd/settlementd/internal/reconcile/command"
 )
@@ -45,8 +48,10 @@ func main() {
 
 // The exit statuses of the program.
 const (
-	statusFailed = 1 // the command failed, or found something broken
-	statusUsage  = 2 // the command line, the environment, the configuration file or an input file was not understood, and nothing was done
+	statusFailed      = 1   // the command failed, or found something broken
+	statusUsage       = 2   // the command line, the environment, the configuration file or an input file was not understood, and nothing was done
+	statusBadLines    = 3   // a statement was imported, but some of its lines are bad
+	statusInterrupted = 130 // SIGINT or SIGTERM came before the command was done
 )
 
 // errShown tells that the command has failed and has said why.
@@ -62,6 +67,7 @@ func run(ctx context.Context, args []string) int {
 	plainUnlessTerminal(os.Stdout)
 	command.BindTo(ctx, (*context.Context)(nil))
 	err = command.Run(c.logger(slog.LevelDebug), &c)
+	_, badLines := errors.AsType[*reconciliation.BadLinesError](err)
 	_, misused := errors.AsType[*reconciliation.UsageError](err)
 	switch {
 	case err == nil:
@@ -70,10 +76,28 @@ func run(ctx context.Context, args []string) int {
 		return complain(err, statusUsage)
 	case errors.Is(err, errShown):
 		return statusFailed
-	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
-		return complain(context.Cause(ctx), statusFailed)
+	case ctx.Err() != nil:
+		return interrupted(ctx, err, command.Selected().Name)
+	case badLines:
+		return complain(err, statusBadLines)
 	default:
 		return complain(err, statusFailed)
+	}
+}
+
+// interrupted is the status of a command that was interrupted and ended with an error. To some that is their end.
+func interrupted(ctx context.Context, err error, command string) int {
+	ofSignal := errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)) || status.Code(err) == codes.Canceled
+	endless := slices.Contains([]string{"serve", "dev", "fakeprovider"}, command)
+	switch {
+	case endless && ofSignal: // it had not begun to serve
+		return 0
+	case endless:
+		return complain(err, statusFailed)
+	case ofSignal:
+		return complain(context.Cause(ctx), statusInterrupted)
+	default:
+		return complain(err, statusInterrupted)
 	}
 }
 

@@ -31,17 +31,17 @@ func TestReconcileAStatementAndItsExceptions(t *testing.T) {
 
 	period := []string{"--period-start=2031-05-01", "--period-end=2031-06-01T00:00:00Z"}
 	imported := append([]string{"import", "--provider=studio", "--file=FILE:usage May.csv"}, period...)
-	d.said("import", 0, imported...)
+	d.said("import", statusBadLines, imported...)
 	before := d.Copy(t)
-	d.said("import_again", 0, imported...)
-	d.said("import_json", 0, append([]string{"--output=json"}, imported...)...)
+	d.said("import_again", statusBadLines, imported...)
+	d.said("import_json", statusBadLines, append([]string{"--output=json"}, imported...)...)
 	d.Unchanged(t, before)
 	d.file("plain.txt", "request_key\tcost_micros\tcurrency\nknown\t120\tUSD\n")
 	d.said("import_named", 0, "import", "--provider=studio", "--file=FILE:plain.txt", "--statement=may-2")
 	d.file("plain.txt", "request_key\tcost_micros\tcurrency\nknown\t121\tUSD\n")
 	d.said("import_other_content", 1, "import", "--provider=studio", "--file=FILE:plain.txt", "--statement=may-2")
 	d.file("german.csv", "request_key;cost;currency\nknown;0,00012;USD\n")
-	d.said("import_comma", 0, "import", "--provider=studio", "--file=FILE:german.csv")
+	d.said("import_comma", statusBadLines, "import", "--provider=studio", "--file=FILE:german.csv")
 	d.said("import_decimal_comma", 0, "import", "--provider=studio", "--file=FILE:german.csv", "--decimal-comma")
 	d.said("import_no_provider", 1, "import", "--provider=nobody", "--file=FILE:german.csv")
 

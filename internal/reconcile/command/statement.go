@@ -104,7 +104,15 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Import sends a statement's lines, and shows what became of them.
+// BadLinesError tells that a statement was imported, but for some lines of which no sense could be made.
+type BadLinesError struct{ Bad, Lines int64 }
+
+// Error counts them.
+func (e *BadLinesError) Error() string {
+	return fmt.Sprintf("%d of %s could not be used, each listed as BAD with its reason; the others are imported", e.Bad, counted(e.Lines, "line"))
+}
+
+// Import sends a statement's lines, and shows what became of them. Bad lines are an error once all others are imported.
 func (s *Session) Import(ctx context.Context, st *Statement) error {
 	client := settlementv1.NewStatementServiceClient(s.Conn)
 	checkpoint, err := s.checkpoint(ctx, client, st)
@@ -118,7 +126,13 @@ func (s *Session) Import(ctx context.Context, st *Statement) error {
 		}
 		return err
 	}
-	return s.showStatement(ctx, client, resp)
+	if err := s.showStatement(ctx, client, resp); err != nil {
+		return err
+	}
+	if taken := resp.GetStatement(); taken.GetBad() > 0 {
+		return &BadLinesError{taken.GetBad(), taken.GetLines()}
+	}
+	return nil
 }
 
 // checkpoint is up to which line the server has taken the statement.
