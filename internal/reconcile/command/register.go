@@ -50,8 +50,17 @@ func jobFacts(j *settlementv1.Job) string {
 	}
 	return facts(
 		"job", j.GetJobId(), "action", wordOf(j.GetAction()), "state", jobState(j.GetState()),
-		"targets", fmt.Sprintf("%d of %d done, in chunks of %d", j.GetNextIndex(), j.GetTotal(), j.GetChunkSize()),
+		"targets", fmt.Sprintf("%d of %d done, in chunks of %d", j.GetNextIndex(), j.GetTotal(), j.GetChunkSize()), "next", nextChunk(j),
 		"registered", fmt.Sprintf("%s by %s", moment(j.GetRegisteredAt()), j.GetRegisteredBy()), "approved", approved, "hash", j.GetManifestHash())
+}
+
+// nextChunk names what runs next, as a conflict in it does.
+func nextChunk(j *settlementv1.Job) string {
+	size := max(j.GetChunkSize(), 1)
+	if j.GetNextIndex() >= j.GetTotal() {
+		return "nothing"
+	}
+	return fmt.Sprintf("chunk %d of %d (next_index %d)", j.GetNextIndex()/size+1, (j.GetTotal()+size-1)/size, j.GetNextIndex())
 }
 
 func jobState(s settlementv1.JobState) string {

@@ -50,6 +50,9 @@ func (s *Server) runChunk(ctx context.Context, tenant ledger.TenantID, id ledger
 		}
 		if len(c.Targets) > 0 {
 			did.processed, err = s.work(ctx, c)
+			if _, conflict := errors.AsType[*ledger.Conflict](err); conflict {
+				err = fmt.Errorf("%s changed nothing: %w", chunkOf(&c.Job), err)
+			}
 		}
 		did.next, did.done = c.Job.NextIndex, c.Job.NextIndex == c.Job.Total
 		return err
@@ -61,6 +64,11 @@ func (s *Server) runChunk(ctx context.Context, tenant ledger.TenantID, id ledger
 		return chunk{}, s.failure(id, err)
 	}
 	return did, nil
+}
+
+// chunkOf names the chunk that runs next: conflicts are not stored, so an error says where it was.
+func chunkOf(j *jobdb.Job) string {
+	return fmt.Sprintf("chunk %d of %d (next_index %d)", j.NextIndex/j.ChunkSize+1, (j.Total+j.ChunkSize-1)/j.ChunkSize, j.NextIndex)
 }
 
 // work does everything of a chunk between its locks and its COMMIT.
@@ -95,7 +103,7 @@ func (s *Server) fault(point string) error {
 // loud in the log.
 func (s *Server) failure(id ledger.JobID, err error) error {
 	if c, ok := errors.AsType[*ledger.Conflict](err); ok {
-		return rpc.Failure(codes.FailedPrecondition, "JOB_CONFLICT", fmt.Sprintf("job %s: %v", id, c), map[string]string{
+		return rpc.Failure(codes.FailedPrecondition, "JOB_CONFLICT", fmt.Sprintf("job %s: %v", id, err), map[string]string{
 			"job_id": string(id), "reservation_id": string(c.Reservation), "what": c.What(),
 		})
 	}
