@@ -20,6 +20,7 @@ type reconcileCmd struct {
 	Run        runCmd        `cmd:"" help:"Run one chunk of an approved job."`
 	Drain      drainCmd      `cmd:"" help:"Run chunks of an approved job until it is done."`
 	Report     reportCmd     `cmd:"" help:"Compare what a job did with what its reservations are now."`
+	Jobs       jobsCmd       `cmd:"" help:"List jobs, the oldest first, and how far each has come."`
 	Import     importCmd     `cmd:"" help:"Hold a provider's usage export against the journal, and make its costs known. The same file again goes on where it stopped. Exit status 3 when lines are bad."`
 	Exceptions exceptionsCmd `cmd:"" help:"List and resolve the facts that could not be applied."`
 }

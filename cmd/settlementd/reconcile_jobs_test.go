@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +81,28 @@ func TestReconcileWhatIsStuckBehindAnUnansweredCheck(t *testing.T) {
 	}
 	d.Extend(t, "stuck-2", 3600)
 	d.said("release_drain_conflict", 1, "drain", "release-1")
+	d.said("release_run_conflict", 1, "run", "release-1")
 	d.said("release_plan_given", 0, "plan", "--manifest=FILE:manifest.json")
 	d.said("release_report", 0, "report", "release-1")
+	d.file("targets.csv", "reservation_id,revision,taken_unit,taken\nalive,1,CREDITS,10\n")
+	d.said("jobs_none", 0, "jobs", "--state=REGISTERED")
+	if _, _, status := d.reconcile("register", "--manifest=FILE:targets.csv", "--job-id=cancel-1", "--action=CANCEL", "--chunk-size=1", "--allow-partial", "--by=anna"); status != 0 {
+		t.Fatalf("register: status %d", status)
+	}
+	d.said("jobs", 0, "jobs")
+	d.said("jobs_json", 0, "jobs", "--state=REGISTERED,DONE", "--output=json")
 	d.Verify(t)
+}
+
+// TestReconcileListsJobsBeyondAPage has more of them than one answer of the server holds.
+func TestReconcileListsJobsBeyondAPage(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const n = 1001
+	d.DB.Exec(`INSERT INTO jobs SELECT 'acme', 'job-' || i, 'CANCEL', 1, 1, repeat('0', 64), 'anna', now(), NULL, NULL, 0, NULL
+		FROM generate_series(1, $1::integer) i`, n)
+	stdout, stderr, status := d.reconcile("jobs", "--output=json")
+	if got := strings.Count(stdout, `"job_id": `); status != 0 || got != n {
+		t.Errorf("status %d, %d jobs, %s", status, got, stderr)
+	}
 }

@@ -49,6 +49,7 @@ func TestReconcileRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		{[]string{"drain", "j", "--max-chunks=65"}, "max-chunks: must be from 1 to 64"},
 		{[]string{"drain", "j", "--max-chunks=1.0"}, "--max-chunks"},
 		{[]string{"run"}, "<job>"},
+		{[]string{"jobs", "--state=RUNNING"}, "--state must be one of"},
 		{[]string{"import", "--provider=p", "--file=FILE:usage.csv"}, `usage.csv: the header has no column request_key or provider_task_id: "key,cost,currency"`},
 		{[]string{"import", "--provider=p", "--file=FILE:nothing.csv"}, "nothing.csv: no such file"},
 		{[]string{"import", "--provider=p", "--file=FILE:usage.csv", "--period-start=may"}, "period-start: want a time such as"},
