@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -98,6 +99,9 @@ func (p arrayPlan[S, V]) Encode(value any, buf []byte) ([]byte, error) {
 		return nil, nil
 	}
 	start := len(buf)
+	if room := 20 + 16*len(values); cap(buf)-len(buf) < room {
+		buf = slices.Grow(buf, max(room, cap(buf))) // once for an array, not every few elements
+	}
 	if len(values) == 0 {
 		return appendHeader(buf, 0, p.element), nil
 	}

@@ -1177,7 +1177,7 @@ func (x *ListReservationsRequest) GetPageToken() string {
 // ListReservationsResponse is one page of reservations.
 type ListReservationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The page, the oldest first; among equally old ones by id, byte for byte.
+	// The page, the oldest first; among equally old ones by id, byte for byte, or of an account in the order in which they were made.
 	Reservations []*Reservation `protobuf:"bytes,1,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	// Asks for the next page. Empty if this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`

@@ -41,7 +41,9 @@ func (l *Lanes) process(k key, calls []*call, patience ledgerdb.Patience) {
 		l.again(k, calls, patience, fmt.Errorf("%w: %w", ErrUnavailable, err))
 	case patience == ledgerdb.ShareProviders:
 		// Whatever it was, it may have come of what was not locked.
-		l.keepApart(k)
+		if ledgerdb.IsRefusedMove(err) || postgres.Classify(err) == postgres.LockTimeout {
+			l.keepApart(k)
+		}
 		l.process(k, calls, ledgerdb.SkipLockedAccounts)
 	case !deciding && postgres.Classify(err) == postgres.LockTimeout:
 		l.afterLockTimeout(k, calls, patience, err)
@@ -160,7 +162,7 @@ func (l *Lanes) divert(k key, calls []*call, blocked ledgerdb.Blocked, patience 
 			c.finish(fmt.Errorf("%w: a row stayed locked", ErrUnavailable))
 		case others && c.meetings < meetingsMax:
 			c.meetings++
-			l.join(k, c)
+			l.comeAgain(k, c)
 		default:
 			l.join(key{k.tenant, account}, c)
 		}
@@ -185,7 +187,7 @@ func (l *Lanes) lookAgain(k key, c *call) {
 		c.finish(fmt.Errorf("%w: its rows kept appearing", ErrAborted))
 		return
 	}
-	l.join(k, c)
+	l.comeAgain(k, c)
 }
 
 // afterLockTimeout handles rows that stayed locked while the batch was loaded. The tenant's lane takes the calls on them out and goes on;

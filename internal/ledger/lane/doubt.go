@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// doubtAfter is how long the answer to COMMIT may take before what it touches is in doubt: until then a read of the state before it is
+	// doubtAfter is how long the answer to COMMIT, and to the writes before it, may take before what it touches is in doubt: until then a read of the state before it is
 	// as good as any.
 	doubtAfter = 500 * time.Millisecond
 	// doubtTime is how long callers wait for the fate of a lost COMMIT before they are told to come again.

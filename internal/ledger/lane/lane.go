@@ -16,6 +16,7 @@ type lane struct {
 	coming  int       // of these, how many have not taken their batch yet
 	flights []*flight // its batches in the database
 	apart   int       // how many batches are still to have their provider to themselves
+	met     bool      // every call that was looked at meets a flight; so it stays until one ends
 }
 
 // flight is a batch in the database.
@@ -25,9 +26,13 @@ type flight struct {
 	named    []*call // all its calls, whatever becomes of them
 }
 
-// apartBatches is how many batches have their provider to themselves once sharing it was no use: it had no room, its settings were changed,
-// or the batches met at the same accounts.
-const apartBatches = 32
+const (
+	// apartBatches is how many batches have their provider to themselves once sharing it was no use: it had no room, somebody held its lock,
+	// or the batches met at the same accounts.
+	apartBatches = 32
+	// lookMax is how many times a batch's calls are looked at for one that meets none under way.
+	lookMax = 8
+)
 
 // wantsRunner tells whether a lane has work for one runner more. The first comes for any call, another for a full batch only: two small ones
 // would cost more than one.
@@ -35,7 +40,7 @@ func (l *Lanes) wantsRunner(ln *lane) bool {
 	if ln.runners == 0 {
 		return len(ln.queue) > 0
 	}
-	return ln.key.account == "" && ln.apart == 0 && ln.runners < l.config.RunnersMax && len(ln.queue) >= l.config.BatchMax*(ln.coming+1)
+	return ln.key.account == "" && ln.apart == 0 && !ln.met && ln.runners < l.config.RunnersMax && len(ln.queue) >= l.config.BatchMax*(ln.coming+1)
 }
 
 // run works a lane off, a batch a turn, until its queue is empty or left to the lane's other runners.
@@ -56,8 +61,8 @@ func (l *Lanes) run(ln *lane) {
 	}
 }
 
-// take removes the next batch from a lane's queue. Calls that name what a batch under way does stay behind: they would only meet it in the
-// database.
+// take removes the next batch from a lane's queue. Calls that name a row that a batch under way names stay behind: they would only meet it in
+// the database. So do the items of a caller that has others there: they are carried out in their order.
 func (l *Lanes) take(ln *lane) *flight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,6 +73,7 @@ func (l *Lanes) take(ln *lane) *flight {
 		f.calls, ln.queue = ln.queue[:n:n], ln.queue[n:]
 	} else if ln.apart == 0 {
 		f.calls = ln.takeFree(l.config.BatchMax)
+		ln.met = len(f.calls) == 0
 	}
 	f.named = slices.Clone(f.calls)
 	ln.flights = append(ln.flights, f)
@@ -85,28 +91,25 @@ func (l *Lanes) nextPatience(ln *lane) ledgerdb.Patience {
 	}
 }
 
-// takeFree removes the first calls from the queue that name nothing of the batches under way, nor of calls before them that stay.
+// takeFree removes the first calls from the queue that have nothing to do with the batches under way, nor with calls before them that stay.
 func (ln *lane) takeFree(most int) (free []*call) {
-	taken := map[name]bool{}
+	taken := taken{map[name]bool{}, map[*group]bool{}}
 	for _, f := range ln.flights {
 		for _, c := range f.named {
-			note(c.keys, taken)
+			taken.add(c)
 		}
 	}
-	var rest []*call
-	for i, c := range ln.queue {
-		if len(free) == most {
-			rest = append(rest, ln.queue[i:]...)
-			break
-		}
-		if meets(c.keys, taken) {
-			note(c.keys, taken)
+	looked := ln.queue[:min(len(ln.queue), lookMax*most)]
+	rest := make([]*call, 0, len(ln.queue))
+	for _, c := range looked {
+		if len(free) == most || taken.has(c) {
+			taken.add(c)
 			rest = append(rest, c)
 		} else {
 			free = append(free, c)
 		}
 	}
-	ln.queue = rest
+	ln.queue = append(rest, ln.queue[len(looked):]...)
 	return free
 }
 
@@ -115,10 +118,13 @@ func (l *Lanes) goesOn(ln *lane, f *flight) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln.flights = slices.DeleteFunc(ln.flights, func(o *flight) bool { return o == f })
-	if f.patience == ledgerdb.SkipLockedAccounts && ln.apart > 0 {
-		ln.apart--
-	}
 	ln.runners--
+	if len(f.named) > 0 {
+		ln.met = false
+		if f.patience == ledgerdb.SkipLockedAccounts && ln.apart > 0 {
+			ln.apart--
+		}
+	}
 	if l.wantsRunner(ln) && (len(f.named) > 0 || ln.runners == 0) {
 		ln.runners++
 		ln.coming++
@@ -160,20 +166,25 @@ func (l *Lanes) drop(ln *lane) {
 	}
 }
 
-// name is of a row that only one batch at a time can have.
+// taken is what calls name, and the groups that they belong to.
+type taken struct {
+	names  map[name]bool
+	groups map[*group]bool
+}
+
+// name is of a row that only one batch at a time can have. A provider is none of these: that is shared.
 type name struct {
 	kind byte
 	id   string
 }
 
-// note adds what a call names. A provider is not among it: that is shared.
-func note(k ledger.Keys, to map[name]bool) {
-	eachName(k, func(n name) bool { to[n] = true; return false })
+func (t taken) add(c *call) {
+	t.groups[c.group] = true
+	eachName(c.keys, func(n name) bool { t.names[n] = true; return false })
 }
 
-// meets tells whether a call names anything of these.
-func meets(k ledger.Keys, taken map[name]bool) bool {
-	return eachName(k, func(n name) bool { return taken[n] })
+func (t taken) has(c *call) bool {
+	return t.groups[c.group] || eachName(c.keys, func(n name) bool { return t.names[n] })
 }
 
 // eachName goes through what a call names until found is true, and tells whether it was.

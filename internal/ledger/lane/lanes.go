@@ -83,13 +83,19 @@ func (l *Lanes) enqueue(k key, calls ...*call) error {
 		l.running.Go(func() { l.runAlone(k, calls) })
 		return nil
 	}
+	if ln, found := l.lanes[k]; found && len(ln.queue)+len(calls) > l.config.QueueMax {
+		return ErrBusy
+	}
+	l.add(k, calls...)
+	return nil
+}
+
+// add puts calls into a lane, and has it worked off.
+func (l *Lanes) add(k key, calls ...*call) {
 	ln, found := l.lanes[k]
-	switch {
-	case !found:
+	if !found {
 		ln = &lane{key: k}
 		l.lanes[k] = ln
-	case len(ln.queue)+len(calls) > l.config.QueueMax:
-		return ErrBusy
 	}
 	ln.queue = append(ln.queue, calls...)
 	for l.wantsRunner(ln) {
@@ -97,7 +103,14 @@ func (l *Lanes) enqueue(k key, calls ...*call) error {
 		ln.coming++
 		l.running.Go(func() { l.run(ln) })
 	}
-	return nil
+}
+
+// comeAgain puts a call back into the lane that it was taken from. It was let in before: the lane has room for it, also while the lanes are
+// being closed.
+func (l *Lanes) comeAgain(k key, c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(k, c)
 }
 
 func (l *Lanes) takeTurn(k key) error {

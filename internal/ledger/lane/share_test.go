@@ -165,3 +165,55 @@ func TestOneCallInManyBatches(t *testing.T) {
 	}
 	w.sound()
 }
+
+// The items of one caller are carried out in their order, also where they are many batches and there is no room for all.
+func TestItemsKeepTheirOrderOverManyBatches(t *testing.T) {
+	t.Parallel()
+	const items, room = 24, 5
+	w := newShared(t, small)
+	w.db.Exec("UPDATE budgets SET limit_micros = $1", room)
+	var calls []lane.Item[ledger.ReserveAnswer]
+	for i := range items {
+		in := reserve(fmt.Sprintf("r%d", i), []ledger.AccountID{alice, bob}[i%2])
+		calls = append(calls, lane.Item[ledger.ReserveAnswer]{Keys: in.Keys(), Rule: func(b *ledger.Book) (ledger.ReserveAnswer, error) { return b.Reserve(in) }})
+	}
+	results, err := lane.DoAll(t.Context(), w.lanes, acme, calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if denied := len(r.Answer.Denied) > 0; r.Err != nil || denied != (i >= room) {
+			t.Errorf("item %d: denied %t, %v", i, denied, r.Err)
+		}
+	}
+	w.sound()
+}
+
+// Calls that all meet a batch under way wait for it in the queue, and start nothing; when it is over, they go on. The queue is full meanwhile,
+// and nobody who was let in is turned away.
+func TestWhoMeetsABatchWaitsForItInTheQueue(t *testing.T) {
+	t.Parallel()
+	const calls = 40
+	w := newShared(t, small, func(c *lane.Config) { c.QueueMax = calls })
+	letGo := w.slow(reserve("r", alice))
+	done := make(chan error, calls)
+	for i := range calls {
+		go func() {
+			_, err := w.reserve(t.Context(), reserve(fmt.Sprintf("r%d", i), alice))
+			done <- err
+		}()
+	}
+	w.untilQueued(acme, calls)
+	if open := w.count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'settlementd_service' AND xact_start IS NOT NULL"); open != 1 {
+		t.Errorf("%d transactions are open", open)
+	}
+	if _, err := letGo(); err != nil {
+		t.Error(err)
+	}
+	for range calls {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	w.sound()
+}

@@ -71,5 +71,7 @@ var budgets = declare(table[ledger.Budget]{
 		bigint("spent_micros", func(b *ledger.Budget) *int64 { return (*int64)(&b.Spent) }),
 	},
 	counters: []string{"held_micros", "spent_micros"},
-	room:     "u.held_micros + u.spent_micros <= 0 OR t.held_micros + u.held_micros <= t.limit_micros - t.spent_micros - u.spent_micros",
+	// The second condition leaves room for the largest hold above what is spent, as the rule does.
+	room: "(u.held_micros + u.spent_micros <= 0 OR t.held_micros + u.held_micros <= t.limit_micros - t.spent_micros - u.spent_micros)" +
+		" AND (u.spent_micros <= 0 OR t.spent_micros <= 9223372036854775807 - 1000000000000000 - u.spent_micros)",
 })

@@ -20,7 +20,7 @@ type Store struct {
 // New makes a store over the pool whose connections have their plans pinned.
 func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
 
-// Loaded are the rows that a transaction has locked for the calls of one tenant.
+// Loaded are the rows that a transaction has locked, or of shared providers and budgets only read, for the calls of one tenant.
 type Loaded struct {
 	Book         *ledger.Book
 	Blocked      Blocked // rows that are not in the book because another transaction has them locked

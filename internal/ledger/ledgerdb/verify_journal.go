@@ -22,6 +22,15 @@ var journalInvariants = []Invariant{
 		GROUP BY reservation_id, kind, stage`,
 	},
 	{
+		"attempts_follow_one_another", "The attempts of a reservation, kind and stage are numbered from 1 on, and only the last can be unresolved.", `
+		SELECT reservation_id || ' ' || kind || coalesce(' ' || stage, ''), '1..' || count(*) || ', at most the last unresolved',
+			min(attempt) || '..' || max(attempt) || CASE
+				WHEN bool_or(knowledge = ANY ('{PERMITTED,UNCERTAIN,ACCEPTED}') AND next IS NOT NULL) THEN ', another one unresolved'
+				ELSE ', at most the last unresolved' END
+		FROM (SELECT *, lead(attempt) OVER (PARTITION BY reservation_id, kind, stage ORDER BY attempt) AS next FROM lines WHERE tenant_id = $1) l
+		GROUP BY reservation_id, kind, stage`,
+	},
+	{
 		"lines_match_their_reservation", "A line was sent to its reservation's provider.", `
 		SELECT l.request_key, r.provider_id, l.provider_id
 		FROM lines l LEFT JOIN all_reservations r ON r.tenant_id = $1 AND r.reservation_id = l.reservation_id

@@ -130,6 +130,10 @@ var breaks = map[string]struct {
 		"UPDATE lines SET knowledge = 'SUCCEEDED' WHERE request_key = 'k6'",
 		Finding{Where: "r6 GENERATION", Expected: "1", Actual: "2 (+1)"},
 	},
+	"attempts_follow_one_another": {
+		"UPDATE lines SET attempt = 7 WHERE request_key = 'k3'",
+		Finding{Where: "r3 GENERATION", Expected: "1..1, at most the last unresolved", Actual: "7..7, at most the last unresolved"},
+	},
 	"lines_match_their_reservation": {
 		"UPDATE lines SET provider_id = 'another' WHERE request_key = 'k3'",
 		Finding{Where: "k3", Expected: "imagen", Actual: "another"},
