@@ -165,6 +165,24 @@ func TestFakeproviderServesOnLoopbackOnly(t *testing.T) {
 	}
 }
 
+func TestDevKeepsItsDataWhereItLasts(t *testing.T) {
+	t.Parallel()
+	for _, of := range []struct {
+		xdg, home string
+		root      bool
+		want      string
+	}{
+		{"", "/home/anna", false, "/home/anna/.local/share/settlementd"},
+		{"/data", "/home/anna", false, "/data/settlementd"},
+		{"", "/root", true, "/var/lib/settlementd-dev"},
+		{"/srv/data", "/root", true, "/srv/data/settlementd"},
+	} {
+		if got := dataDir(of.xdg, of.home, of.root); got != of.want {
+			t.Errorf("%+v: %s", of, got)
+		}
+	}
+}
+
 func TestDevKeepsItsData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(postgrestest.Dir(t), "data")

@@ -20,7 +20,7 @@ import (
 // devCmd serves on a private PostgreSQL whose data is there next time.
 type devCmd struct {
 	Listen  string `env:"SETTLEMENTD_LISTEN" default:"127.0.0.1:7420" help:"Address to listen on."`
-	DataDir string `env:"SETTLEMENTD_DATA_DIR" default:"${dataDir}" type:"path" help:"Folder of the embedded PostgreSQL; made when it is missing."`
+	DataDir string `env:"SETTLEMENTD_DATA_DIR" default:"${dataDir}" type:"path" help:"Folder of the embedded PostgreSQL; made when it is missing. Absent: settlementd in $XDG_DATA_HOME or ~/.local/share, and /var/lib/settlementd-dev for root, whose home PostgreSQL's user cannot enter."`
 }
 
 // The demo tenant: what dev sets up once, and what the README's calls talk about.
@@ -91,11 +91,21 @@ func putDemoSettings(ctx context.Context, accounts settlementv1.AccountServiceCl
 
 // defaultDataDir is where dev keeps its data when nobody says.
 func defaultDataDir() string {
-	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "settlementd")
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = os.TempDir()
 	}
-	if home, err := os.UserHomeDir(); err == nil && os.Geteuid() != 0 {
+	return dataDir(os.Getenv("XDG_DATA_HOME"), home, os.Geteuid() == 0)
+}
+
+// dataDir is the data folder of a user. PostgreSQL's user cannot enter root's home, so root's is the machine's.
+func dataDir(xdg, home string, root bool) string {
+	switch {
+	case xdg != "":
+		return filepath.Join(xdg, "settlementd")
+	case root:
+		return "/var/lib/settlementd-dev"
+	default:
 		return filepath.Join(home, ".local", "share", "settlementd")
 	}
-	return filepath.Join(os.TempDir(), "settlementd-dev") // PostgreSQL's user cannot reach root's home
 }
