@@ -1,4 +1,5 @@
-// Package reserve is what front ends and workers call before an outcome: Reserve, ExtendReservation, BeginSubmission, ReportSubmission and
+// Package reserve is what front ends and workers call before an outcome: Reserve, or BatchReserve for many at once, ExtendReservation,
+// BeginSubmission, ReportSubmission and
 // the reads of reservations, and the sweep that looks for overdue ones.
 package reserve
 
