@@ -22,7 +22,7 @@ type Denial struct {
 	Uncertain int64 // of a busy provider: how many of its reservations are uncertain
 }
 
-// ofProvider tells whether it is the provider or its budget that had no room.
+// ofProvider tells whether it is the provider that denies, or its budget.
 func (d Denial) ofProvider() bool {
 	return d.Reason == ProviderDisabled || d.Reason == ProviderBusy || d.Reason == BudgetExhausted
 }

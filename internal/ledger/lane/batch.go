@@ -107,7 +107,7 @@ func (l *Lanes) attempt(k key, calls *[]*call, patience ledgerdb.Patience) (deci
 }
 
 // errUnsure says that an answer rests on a provider that was not locked.
-var errUnsure = errors.New("a provider that is not locked had no room")
+var errUnsure = errors.New("lane: an answer rests on a provider that is not locked")
 
 // unsure tells whether an answer may be another one with the provider locked: its lack of room is no ground for a denial before, and a
 // contradiction none for an alarm.

@@ -27,7 +27,7 @@ type statement struct {
 	args []any
 }
 
-// hotStatements are all statements of Begin and Commit, taken from the code that queues them, and last the one that archives.
+// hotStatements are all statements of Begin and Commit, taken from the code that queues them, and last those of the archiver.
 func (w *world) hotStatements(to int) []statement {
 	w.t.Helper()
 	var found []statement
@@ -43,7 +43,9 @@ func (w *world) hotStatements(to int) []statement {
 	}
 	found = append(found, w.writes(keys, batchItems*2)...)
 	found = append(found, w.writes(keys, 1)...)
-	return append(found, statement{archiveSQL, []any{string(tenant), time.Time{}, "", int64(0), batchItems}})
+	return append(found,
+		statement{archiveSQL, []any{string(tenant), time.Time{}, "", int64(0), batchItems}},
+		statement{archiveNextSQL, []any{string(tenant), time.Time{}, "", int64(0)}})
 }
 
 // reads are the statements that the sweep, a look at one reservation, and a page of a provider's statement send.
